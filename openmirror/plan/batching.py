@@ -22,7 +22,7 @@ from openmirror.plan.decisions import (
 )
 from openmirror.plan.facts import LandedFile
 from openmirror.plan.features import TableFeatures, features_of, features_of_new
-from openmirror.plan.history import NEW_HISTORY, rows_of_current, with_history_columns
+from openmirror.plan.history import NEW_HISTORY, rows_of_current, taken_name, with_history_columns
 from openmirror.plan.observed import Limits, ObservedState, TablePolicy
 from openmirror.plan.opening import Opening
 from openmirror.plan.rules import problem_of
@@ -74,6 +74,8 @@ def _begun(
     assert isinstance(observed.policy, TablePolicy)
     before = observed.log.schema if isinstance(observed.log, TableLog) else TableSchema()
     rows = rows_of_current(current.schema, is_soft=begins.is_soft)
+    if taken := taken_name(observed, rows):
+        return taken
     union = union_schema(before, rows)
     if not isinstance(union, Broken):
         union = union_schema(before, with_history_columns(union.schema))

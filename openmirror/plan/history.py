@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from openmirror.plan.decisions import Pause
+from openmirror.plan.facts import LandedFile
 from openmirror.plan.observed import DeletePolicy, HistoryPolicy, ObservedState, TablePolicy
 from openmirror.plan.rules import problem_of
 from openmirror.protocol.names import fold_case
@@ -80,9 +81,19 @@ def rows_of_current(schema: TableSchema, *, is_soft: bool) -> TableSchema:
     return TableSchema(tuple(column for column in schema.columns if column.name not in ours))
 
 
-def reserved_name(schema: TableSchema) -> str | None:
-    """The first of a publisher's columns that has the name of one of ours."""
-    return next((name for name in schema.names if fold_case(name) in _OURS), None)
+def taken_name(
+    observed: ObservedState, schema: TableSchema, file: LandedFile | None = None
+) -> Pause | None:
+    """A publisher's columns of which one has the name of one of ours."""
+    taken = next((name for name in schema.names if fold_case(name) in _OURS), None)
+    if taken is None:
+        return None
+    detail = f"the column {taken!r} has the name of one that a history has"
+    remedy = (
+        "Have the publisher call its column something else, in a file of the same name or a folder "
+        f"that is made again; or {_REMEDY_NONE}."
+    )
+    return Pause(problem_of(observed, Broken(Code.COLUMN_NAME_RESERVED, detail, remedy), file))
 
 
 def changed_by_others(observed: ObservedState) -> Pause | None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from openmirror.plan.decisions import Pause
 from openmirror.plan.facts import LandedFile
 from openmirror.plan.features import TableFeatures
-from openmirror.plan.history import reserved_name, with_history_columns
+from openmirror.plan.history import taken_name, with_history_columns
 from openmirror.plan.observed import DeletePolicy, ObservedState, TablePolicy
 from openmirror.plan.rules import problem_of
 from openmirror.protocol.names import fold_case
@@ -103,13 +103,8 @@ def foreign_column(observed: ObservedState, deletes: Deletes, kind: BatchKind) -
 
 def reserved_column(observed: ObservedState, file: LandedFile, deletes: Deletes) -> Pause | None:
     """A file with a column that has the name of ours."""
-    if deletes.keeps_versions and file.facts and (taken := reserved_name(file.facts.schema)):
-        detail = f"the column {taken!r} has the name of one that a history has"
-        remedy = (
-            "Replace the file, under the same name, by one whose column has another name; or set "
-            "history to none for this table in mirroring.json."
-        )
-        return Pause(problem_of(observed, Broken(Code.COLUMN_NAME_RESERVED, detail, remedy), file))
+    if deletes.keeps_versions and file.facts:
+        return taken_name(observed, file.facts.schema, file)
     found = file.facts.schema.find(DELETED_AT) if file.facts and deletes.soft else None
     if found is None:
         return None
