@@ -193,7 +193,8 @@ class SparkEngine:
         how = choose(self._shape(batch, prepared, session, table), self._small_table)
         if batch.kind is BatchKind.EXTEND and batch.features.is_due:
             set_features(self._fresh(), table, batch.features)
-        if batch.kind is BatchKind.EXTEND and batch.union.widened and how is not Commit.REWRITE:
+        writes_all = how in (Commit.REWRITE, Commit.BEGIN_ANEW)
+        if batch.kind is BatchKind.EXTEND and batch.union.widened and not writes_all:
             committing.enable_widening(self._fresh(), table)
         activate(session)
         bind(session, transaction, batch_record)
