@@ -304,8 +304,8 @@ SOLUTIONS: dict[Code, str] = {
     ),
     Code.COLUMN_NAME_RESERVED: (
         "Replace the file, under the same name, by one whose column has another name; or set "
-        "delete to hard, or lineage to false, for this table in mirroring.json, while it has no "
-        "such column of ours yet."
+        "delete to hard, lineage to false or history to none for this table in mirroring.json, "
+        "while it has no such column of ours yet."
     ),
     Code.COLUMN_TYPE_UNSUPPORTED: (
         "Replace the file, under the same name, by one with a simple type for this column: "

@@ -29,6 +29,7 @@ from openmirror.plan.own_columns import OwnColumns, own_columns
 from openmirror.plan.own_group import (
     foreign_column,
     reserved_column,
+    taken_name,
     with_columns,
     with_properties,
 )
@@ -75,6 +76,8 @@ def _begun(
     before = observed.log.schema if isinstance(observed.log, TableLog) else TableSchema()
     own = own_columns(observed, rules, opening.kind)
     rows = rows_of_current(current.schema, begins)
+    if taken := taken_name(observed, rows, own.groups):
+        return taken
     union = union_schema(before, rows)
     if not isinstance(union, Broken):
         union = union_schema(before, with_columns(union.schema, (VERSIONS,)))

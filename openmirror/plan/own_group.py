@@ -92,10 +92,19 @@ def reserved_column(
     observed: ObservedState, file: LandedFile, groups: Iterable[OwnGroup]
 ) -> Pause | None:
     """A file with a column that has the name of one of ours."""
-    names = file.facts.schema.names if file.facts else ()
+    return taken_name(observed, file.facts.schema, groups, file) if file.facts else None
+
+
+def taken_name(
+    observed: ObservedState,
+    schema: TableSchema,
+    groups: Iterable[OwnGroup],
+    file: LandedFile | None = None,
+) -> Pause | None:
+    """A publisher's columns, of a file or of its table, of which one has the name of one of ours."""
     for group in groups:
         ours = TableSchema(group.columns)
-        taken = next((name for name in names if ours.find(name)), None)
+        taken = next((name for name in schema.names if ours.find(name)), None)
         if taken is not None:
             detail = f"the column {taken!r} has the name of {group.what}"
             return Pause(problem_of(observed, Broken(Code.COLUMN_NAME_RESERVED, detail), file))

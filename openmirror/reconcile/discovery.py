@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
 from openmirror.errors import NotThere, Unavailable, is_of_one_place
-from openmirror.mirroring import Mirroring
 from openmirror.ports import Entry, FileStore, Listing, UnseenEntry
 from openmirror.protocol.names import SCHEMA_SUFFIX, ETag, TableFolder, TablePath, is_reserved
-from openmirror.protocol.rules import Broken
 from openmirror.reconcile.mirror_reads import read_settings, wanted_histories
 from openmirror.table import layout
 from openmirror.table.layout import StorePath
@@ -92,24 +90,18 @@ def _known(
         return
 
 
-def _histories(
-    store: FileStore,
-    mirror: str,
-    settings: Mirroring | Broken,
-    landed: Iterable[TableFolder],
-    beside: Container[str],
-    unlisted: _Unlisted,
-) -> dict[TableFolder, ETag | None]:
-    """The histories that were begun, with their control document's ETag, and those to begin.
+def _begun_histories(store: FileStore, mirror: str, unlisted: _Unlisted) -> _Found:
+    """The histories that have a control document."""
+    try:
+        found = _tables(store, mirror, layout.history_documents(mirror), _documented, unlisted)
+        yield from ((folder.history, etag) for folder, etag in found)
+    except NotThere:
+        return
 
-    `beside` has what is reserved among control documents: it shows whether any was begun.
-    """
-    wanted = dict.fromkeys(wanted_histories(store, mirror, settings, landed))
-    place = layout.history_documents(mirror)
-    if layout.name_of(place) not in beside:
-        return wanted
-    found = _tables(store, mirror, place, _documented, unlisted)
-    return {**wanted, **{folder.history: etag for folder, etag in found}}
+
+def _has_histories(mirror: str, beside: Container[str]) -> bool:
+    """Whether any was ever begun; `beside` has what is reserved among control documents."""
+    return layout.name_of(layout.history_documents(mirror)) in beside
 
 
 def _may_be_folder(entry: Entry) -> bool:
@@ -170,7 +162,9 @@ def discover(store: FileStore, mirror: str) -> list[TableFolder]:
     landed = landed_folders(store, mirror)
     known = dict(_known(store, mirror, {}, reserved))
     settings, _ = read_settings(store, mirror)
-    histories = _histories(store, mirror, settings, landed, reserved, {})
+    histories = set(wanted_histories(store, mirror, settings, landed))
+    if _has_histories(mirror, reserved):
+        histories |= {folder for folder, _ in _begun_histories(store, mirror, {})}
     return sorted({*landed, *known, *histories})
 
 
@@ -218,11 +212,14 @@ def explore(store: FileStore, mirror: str) -> Discovered:
     place = layout.control_documents(mirror)
     known = _as_far_as_seen(known_beside, store, mirror, place, unlisted)
     settings, settings_etag = read_settings(store, mirror)
-    histories = _histories(store, mirror, settings, landed, beside, unlisted)
+    begun: dict[TableFolder, ETag] = {}
+    if _has_histories(mirror, beside):
+        place = layout.history_documents(mirror)
+        begun = _as_far_as_seen(_begun_histories, store, mirror, place, unlisted)
+    histories = {*wanted_histories(store, mirror, settings, landed), *begun}
     traces = {f: Traces(landed.get(f), known.get(f)) for f in landed | known}
-    traces |= {f: Traces(landed.get(f.current), etag) for f, etag in histories.items()}
-    traces = dict(sorted(traces.items()))
-    return Discovered(traces, unlisted, frozenset(reserved), settings_etag)
+    traces |= {f: Traces(landed.get(f.current), begun.get(f)) for f in histories}
+    return Discovered(dict(sorted(traces.items())), unlisted, frozenset(reserved), settings_etag)
 
 
 def _as_far_as_seen(

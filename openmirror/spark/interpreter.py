@@ -59,15 +59,18 @@ def rows_left_softly(
 
 
 def versions_passed(
-    markers: Sequence[int], versions: Sequence[Value], absent: Sequence[Sequence[int]], before: int
+    markers: Sequence[int],
+    versions: Sequence[Value],
+    absent: Sequence[Sequence[int]],
+    before: int,
+    left: int,
 ) -> list[Passed]:
     """The versions that the entries of one key open, and those of the table that they close.
 
     The first `before` entries are rows of the table, as inserts. Of those, the ones with one value
     in the version column fare alike, and stand here once. `absent` are the columns that each entry
-    leaves as they are, numbered alike in all.
+    leaves as they are, of the `left` ones that any change of the batch does, numbered from 0.
     """
-    left = max((column for columns in absent for column in columns), default=-1) + 1
     changes = [
         Change(
             Marker(marker),

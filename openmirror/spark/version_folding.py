@@ -172,6 +172,7 @@ def fold_versions(
         F.transform(all_of_key, lambda one: _version(one, changes, columns)),
         all_of_key["leaves"],
         F.size(F.filter(all_of_key, lambda one: one[SEQUENCE] == _BEFORE_ALL)),
+        F.lit(len(left)),
     )
     rows = entries.select("entries", F.explode(found).alias("one")).select(
         all_of_key[F.col("one.at")].alias("own"),

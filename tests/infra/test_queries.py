@@ -197,6 +197,7 @@ def test_words_in_queries_are_the_codes_own() -> None:
     reported = {code.value for code in WARNINGS - of_streams} | {
         Word.RETRYING.value,
         Word.MAINTENANCE_BEHIND.value,
+        Word.HISTORY_BEGUN_ANEW.value,
     }
     assert set(_WORD.findall(warned)) == reported
     lagging = QUERIES["alerts/stream-lags"].partition("has_any (")[2].partition(")")[0]

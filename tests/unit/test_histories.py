@@ -336,3 +336,14 @@ def test_a_history_that_another_tool_has_changed_is_left_alone(histories: Histor
     histories.write(2)
     assert histories.paused(HISTORY) is Code.TABLE_NOT_OURS
     histories.apply("t")
+
+
+def test_a_column_of_our_name_that_the_table_has_keeps_its_history_from_beginning(
+    histories: Histories,
+) -> None:
+    histories.turn("none")
+    histories.zone.put("t", 1, {"__rowMarker__": [4], "id": [1], "_Row": [1]})
+    histories.apply("t")
+    histories.turn("scd2")
+    assert histories.paused(HISTORY) is Code.COLUMN_NAME_RESERVED
+    histories.apply("t")

@@ -22,6 +22,7 @@ from openmirror.protocol.versions import (
     empty_history,
     re_create,
 )
+from openmirror.spark.interpreter import versions_passed
 
 _COLUMNS = ("id", "v")
 
@@ -151,3 +152,25 @@ def test_what_is_open_is_the_current_table_after_every_file(seed: int) -> None:
             if row["_is_current"]
         ]
         assert sorted(open_rows, key=repr) == sorted(now.rows, key=repr)
+
+
+def test_spark_gets_of_each_version_what_opened_and_closed_it_and_whose_values_it_has() -> None:
+    """Entries 0 and 1 are rows of the table: equal in the version column, they fare alike."""
+    insert, update, partial = Marker.INSERT, Marker.UPDATE, Marker.PARTIAL_UPDATE
+    markers = [insert, insert, partial, update]
+    absent = [[], [], [1], []]
+    passed = versions_passed(markers, [None] * 4, absent, 2, 2)
+    assert sorted(passed) == [
+        (0, 2, [0, 0]),
+        (2, 3, [2, 0]),
+        (2, 3, [2, 1]),
+        (3, None, [3, 3]),
+        (3, None, [3, 3]),
+    ]
+    assert versions_passed([insert], [None], [[]], 0, 2) == [(0, None, [0, 0])]
+
+
+def test_rows_of_the_table_fare_by_their_versions() -> None:
+    markers = [Marker.INSERT, Marker.INSERT, Marker.INSERT, Marker.DELETE]
+    passed = versions_passed(markers, [1, 1, 3, 2], [[]] * 4, 3, 0)
+    assert passed == [(0, 3, [])]
