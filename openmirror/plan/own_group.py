@@ -101,7 +101,7 @@ def taken_name(
     groups: Iterable[OwnGroup],
     file: LandedFile | None = None,
 ) -> Pause | None:
-    """A publisher's columns, of a file or of its table, of which one has the name of one of ours."""
+    """A publisher's columns, of a file or of all its table, of which one has a name of ours."""
     for group in groups:
         ours = TableSchema(group.columns)
         taken = next((name for name in schema.names if ours.find(name)), None)
