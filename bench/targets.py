@@ -90,6 +90,12 @@ TARGETS = (
         for mix in ("mixed", "upserts only", "deletes only")
     ),
     Target(
+        "warm commit, mixed, with soft deletes, beside hard ones",
+        Line("commit", "mixed, soft deletes", _OURS),
+        Line("commit", "mixed, hard deletes", _OURS),
+        at_most=1.2,
+    ),
+    Target(
         "warm commit, inserts only, beside a plain append",
         Line("commit", "inserts only", _OURS),
         Line("commit", "inserts only", "append"),

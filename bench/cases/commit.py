@@ -11,6 +11,7 @@ from bench.workload import DELETES, INSERTS, MIXED, UPSERTS, Mix, Source
 NAME = "commit"
 TITLE = "Warm commit of one file"
 NEEDS = (OPENMIRROR, TUNED, DELTA_RS, APPEND)
+HARD, SOFT = "mixed, hard deletes", "mixed, soft deletes"
 
 
 def run(running: Running) -> Measured:
@@ -20,6 +21,7 @@ def run(running: Running) -> Measured:
     for mix in (MIXED, UPSERTS, DELETES):
         _commits(running, counted, mix, (OPENMIRROR, TUNED, DELTA_RS))
     _commits(running, counted, INSERTS, (OPENMIRROR, APPEND))
+    _kinds_of_deletes(running, counted)
     scale = running.scale
     words = (
         f"{scale.rows:,} changes into a table of {scale.small_table:,} rows; medians of "
@@ -50,6 +52,30 @@ def _commits(
                 counted.add(mix.name, way.alternative, seconds)
     for way in ways:
         way.check(table, source.totals())
+
+
+def _kinds_of_deletes(running: Running, counted: Counted) -> None:
+    """The same files for two tables of ours that take turns, one of which keeps what is deleted."""
+    scale, table = running.scale, "deletes"
+    lines = {HARD: "true", SOFT: "_deleted_at IS NULL"}
+    ways = {line: running.way(OPENMIRROR, f"{NAME}-{line.split()[-2]}") for line in lines}
+    ways[SOFT].place.settings(**{f"dbo.{table}": {"delete": "soft"}})
+    source = Source(f"{NAME} of deletes")
+    land(ways.values(), table, 1, source.changes(scale.small_table))
+    for way in ways.values():
+        way.apply([table], 1, 1)
+    running.say(f"{NAME}: {HARD}, {SOFT}")
+    for number in range(scale.warm_up + scale.commits):
+        sequence = number + 2
+        land(ways.values(), table, sequence, source.changes(scale.rows, MIXED))
+        for line, way in ways.items():
+            if number >= scale.warm_up:
+                rest()
+            seconds = way.apply([table], sequence, sequence)
+            if number >= scale.warm_up:
+                counted.add(line, OPENMIRROR, seconds)
+    for line, way in ways.items():
+        way.check(table, source.totals(), lines[line])
 
 
 def _how(alternative: Alternative) -> How:

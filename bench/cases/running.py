@@ -65,9 +65,9 @@ class Way:
         place = self.place
         return self.process.do(Task(str(place.root), place.mirror, tuple(tables), first, last, how))
 
-    def check(self, table: str, expected: Totals) -> None:
-        """Raise unless the table has the rows that it must have."""
-        check(self.place.delta(table), expected)
+    def check(self, table: str, expected: Totals, rows: str = "true") -> None:
+        """Raise unless the table has the rows that it must have, of those that count by SQL."""
+        check(self.place.delta(table), expected, rows)
 
 
 def land(ways: Iterable[Way], table: str, sequence: int, changes: pa.Table) -> None:

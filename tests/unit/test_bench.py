@@ -176,6 +176,17 @@ def test_a_table_with_other_rows_is_noticed(tmp_path: Path, wrong: dict[str, lis
         check(tmp_path / "nowhere", source.totals())
 
 
+def test_marked_rows_do_not_count_where_live_ones_are_asked_for(tmp_path: Path) -> None:
+    source = Source("any")
+    rows = source.changes(2).drop_columns([MARKER])
+    marks = pa.array([None, None, 1, 1], pa.timestamp("us", "UTC"))
+    both = pa.concat_tables([rows, rows]).append_column("_deleted_at", marks)
+    write_deltalake(tmp_path / "t", both)
+    check(tmp_path / "t", source.totals(), "_deleted_at IS NULL")
+    with pytest.raises(RuntimeError, match="expected are"):
+        check(tmp_path / "t", source.totals())
+
+
 def test_a_backlog_counts_files_that_have_landed_and_are_not_committed() -> None:
     waiting = backlog([(0, 2.5), (1, 2.5), (2, 2.5), (3, 3.5)])
     assert waiting == [1, 2, 3, 1]
