@@ -37,7 +37,7 @@ class Marker(IntEnum):
 
     @property
     def operation(self) -> str:
-        """What lineage calls it."""
+        """What lineage and histories call it."""
         return EXTENSION_NAMES.get(self, self.name.lower())
 
 

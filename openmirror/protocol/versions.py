@@ -14,7 +14,6 @@ from typing import NamedTuple
 from openmirror.protocol.names import fold_case
 from openmirror.protocol.rows import (
     ChangeFile,
-    Marker,
     NoRowToUpdate,
     Row,
     Table,
@@ -44,15 +43,6 @@ HISTORY_COLUMNS = (
 )
 """What a history has beside its publisher's columns, behind those of its first file."""
 
-OPERATIONS = {
-    Marker.INSERT: "insert",
-    Marker.UPDATE: "update",
-    Marker.DELETE: "delete",
-    Marker.UPSERT: "upsert",
-    Marker.TRUNCATE: "truncate",
-    Marker.PARTIAL_UPDATE: "partialUpdate",
-}
-"""What a change is called in a history."""
 BEGIN = "begin"
 """In place of an operation: the row was there when the history began, here or anew; what had been
 open before is closed by it as well."""
@@ -67,7 +57,7 @@ class Place(NamedTuple):
     incarnation: str
     sequence: int
     row: int | None
-    """The row's place in its file, counted from 0; None where no row of a file did it."""
+    """The row's place in its file, counted from 1; None where no row of a file did it."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +125,7 @@ def apply_to_history(
             apply_file(history.current, replace(file, changes=(once,)))
         except NoRowToUpdate:
             raise NoRowToUpdate(at) from None
-        place = Place(OPERATIONS[change.marker], history.incarnation, sequence, at)
+        place = Place(change.marker.operation, history.incarnation, sequence, at + 1)
         _take_over(history, place, decided_at)
 
 

@@ -85,7 +85,8 @@ def versions_passed(
     alike = set[object]()
     for version in (*history.closed, *history.open):
         at = int(str(version.row["at"]))
-        closed = version.closed.row if version.closed else None
+        # The entry of this number closed it; entries are counted from 0.
+        closed = version.closed.row - 1 if version.closed and version.closed.row else None
         if at < before:
             same = _as_a_key(versions[at])
             if closed is None or same in alike:

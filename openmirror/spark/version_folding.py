@@ -24,7 +24,6 @@ from openmirror.protocol.versions import (
     CLOSED,
     IS_CURRENT,
     OPENED,
-    OPERATIONS,
     RE_CREATE,
     VALID_FROM,
     VALID_TO,
@@ -252,6 +251,6 @@ def _place(
     columns: VersionColumns, marker: Column, sequence: Column, row: Column
 ) -> tuple[Column, ...]:
     operation = F.lit(None).cast("string")
-    for kind, name in OPERATIONS.items():
-        operation = F.when(marker == kind.value, name).otherwise(operation)
-    return operation, F.lit(columns.incarnation), sequence, row
+    for kind in Marker:
+        operation = F.when(marker == kind.value, kind.operation).otherwise(operation)
+    return operation, F.lit(columns.incarnation), sequence, row + 1

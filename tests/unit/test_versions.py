@@ -51,42 +51,42 @@ _OPEN = (None, None, None)
 def test_each_change_of_a_key_makes_a_version_of_its_own_also_in_one_file() -> None:
     file = _file((Marker.INSERT, 1, "a"), (Marker.UPDATE, 1, "b"), (Marker.DELETE, 1, None))
     assert _history(file) == [
-        (1, "a", "insert", 1, 0, "update", 1, 1),
-        (1, "b", "update", 1, 1, "delete", 1, 2),
+        (1, "a", "insert", 1, 1, "update", 1, 2),
+        (1, "b", "update", 1, 2, "delete", 1, 3),
     ]
 
 
 def test_an_update_with_the_same_values_is_a_version_as_well() -> None:
     assert _history(_file((Marker.UPSERT, 1, "a")), _file((Marker.UPSERT, 1, "a"))) == [
-        (1, "a", "upsert", 1, 0, "upsert", 2, 0),
-        (1, "a", "upsert", 2, 0, *_OPEN),
+        (1, "a", "upsert", 1, 1, "upsert", 2, 1),
+        (1, "a", "upsert", 2, 1, *_OPEN),
     ]
 
 
 def test_each_row_of_a_bag_has_a_version_of_its_own() -> None:
     first = _file((Marker.INSERT, 1, "a"), (Marker.INSERT, 1, "a"))
     assert _history(first, _file((Marker.UPDATE, 1, "b"))) == [
-        (1, "a", "insert", 1, 0, "update", 2, 0),
-        (1, "a", "insert", 1, 1, "update", 2, 0),
-        (1, "b", "update", 2, 0, *_OPEN),
-        (1, "b", "update", 2, 0, *_OPEN),
+        (1, "a", "insert", 1, 1, "update", 2, 1),
+        (1, "a", "insert", 1, 2, "update", 2, 1),
+        (1, "b", "update", 2, 1, *_OPEN),
+        (1, "b", "update", 2, 1, *_OPEN),
     ]
 
 
 def test_a_truncate_closes_every_open_version() -> None:
     first = _file((Marker.INSERT, 1, "a"), (Marker.INSERT, 2, "b"), (Marker.DELETE, 2, None))
     assert _history(first, _file((Marker.TRUNCATE, 0, None), (Marker.INSERT, 1, "c"))) == [
-        (1, "a", "insert", 1, 0, "truncate", 2, 0),
-        (1, "c", "insert", 2, 1, *_OPEN),
-        (2, "b", "insert", 1, 1, "delete", 1, 2),
+        (1, "a", "insert", 1, 1, "truncate", 2, 1),
+        (1, "c", "insert", 2, 2, *_OPEN),
+        (2, "b", "insert", 1, 2, "delete", 1, 3),
     ]
 
 
 def test_an_older_change_makes_no_version() -> None:
     file = _file((Marker.INSERT, 1, "5"), (Marker.UPDATE, 1, "4"), (Marker.UPDATE, 1, "6"))
     assert _history(file, version="v") == [
-        (1, "5", "insert", 1, 0, "update", 1, 2),
-        (1, "6", "update", 1, 2, *_OPEN),
+        (1, "5", "insert", 1, 1, "update", 1, 3),
+        (1, "6", "update", 1, 3, *_OPEN),
     ]
 
 
@@ -94,8 +94,8 @@ def test_a_partial_update_carries_absent_columns_over() -> None:
     change = Change(Marker.PARTIAL_UPDATE, {"id": 1}, frozenset({"v"}))
     partial = ChangeFile(_COLUMNS, [change])
     assert _history(_file((Marker.INSERT, 1, "a")), partial) == [
-        (1, "a", "insert", 1, 0, "partialUpdate", 2, 0),
-        (1, "a", "partialUpdate", 2, 0, *_OPEN),
+        (1, "a", "insert", 1, 1, "partialUpdate", 2, 1),
+        (1, "a", "partialUpdate", 2, 1, *_OPEN),
     ]
     with pytest.raises(NoRowToUpdate) as refused:
         _history(ChangeFile(_COLUMNS, [Change(Marker.INSERT, {"id": 2}), change]))
@@ -124,7 +124,7 @@ def test_a_history_that_begins_later_has_the_rows_that_are_there_and_goes_on() -
     apply_to_history(history, _file((Marker.DELETE, 2, None)), 2, "later")
     assert _seen(history.rows) == [
         (1, "a", "begin", 1, None, *_OPEN),
-        (2, "b", "begin", 1, None, "delete", 2, 0),
+        (2, "b", "begin", 1, None, "delete", 2, 1),
     ]
 
 
