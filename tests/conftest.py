@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import hypothesis
 import pytest
 import typer.testing
 from pyspark.sql import SparkSession
@@ -32,6 +33,9 @@ def pytest_configure() -> None:
     # All that is asked lies on this machine. Unless this says so, each request searches the whole
     # environment for proxies, twice: a tenth of what it costs.
     os.environ["NO_PROXY"] = os.environ["no_proxy"] = "localhost,127.0.0.1"
+    # How long an example takes says what else the machine does.
+    hypothesis.settings.register_profile("without-deadline", deadline=None)
+    hypothesis.settings.load_profile("without-deadline")
     # A process builds its command line once, but its test runner does so for each line: that is
     # four fifths of what a line costs, a thousand times.
     typer.testing._get_command = cache(typer.testing._get_command)
