@@ -12,7 +12,7 @@ from openmirror.cli.console import result_console
 from openmirror.cli.options import Json, Mirrors, OneTable, RootOption, settings_for
 
 if TYPE_CHECKING:
-    from openmirror.status.readers import ReadersOf, Verdict
+    from openmirror.status.readers import ReadersOf, ReaderVerdict
 
 
 def readers(
@@ -70,7 +70,7 @@ def reader_lines(found: ReadersOf, name: str) -> Iterator[str]:
         yield f"its change data feed is read by: {', '.join(able)}"
 
 
-def _line(verdict: Verdict) -> str:
+def _line(verdict: ReaderVerdict) -> str:
     reader = verdict.reader
     how = f"{reader.known}: {reader.source}" if reader.source else reader.known.value
     because = f": {', '.join(verdict.because)}" if verdict.because else ""

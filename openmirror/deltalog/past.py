@@ -21,7 +21,7 @@ from openmirror.protocol.names import fold_case
 from openmirror.protocol.sequence import Position
 from openmirror.table.layout import StorePath, join
 from openmirror.table.log import AppId
-from openmirror.table.past import Commit, GoneFile, Past
+from openmirror.table.past import GoneFile, Past, PastCommit
 from openmirror.table.user_metadata import REMOVES_MARKED
 
 _TRIES = 3
@@ -57,7 +57,7 @@ class PastReplay:
             return None
         checkpoints = {checkpoint.version: checkpoint for checkpoint in listed.checkpoints}
         replay = _Replay(_Folders(self._store, table))
-        commits: list[Commit] = []
+        commits: list[PastCommit] = []
         # Not one after the other: a stranger's file name can claim a version beyond counting.
         versions = sorted({*listed.commits, *checkpoints})
         read = self._actions_of(table, [listed.commits.get(version) for version in versions])
@@ -93,8 +93,8 @@ class PastReplay:
             return []
 
     def _begun(
-        self, replay: _Replay, table: StorePath, checkpoint: Checkpoint, own: Commit | None
-    ) -> Commit | None:
+        self, replay: _Replay, table: StorePath, checkpoint: Checkpoint, own: PastCommit | None
+    ) -> PastCommit | None:
         """The version of a checkpoint that the replay begins with; None for a damaged one."""
         version = checkpoint.version
         try:
@@ -102,7 +102,7 @@ class PastReplay:
         except (Damaged, NotThere):  # a part or a sidecar is gone, and with it the version
             replay.forget()
             return None
-        commit = own or Commit(version=version, at=checkpoint.parts[0].modified)
+        commit = own or PastCommit(version=version, at=checkpoint.parts[0].modified)
         return replace(commit, transactions=replay.transactions)
 
 
@@ -199,7 +199,9 @@ class _Replay:
         return [*self.gone, *(file for files in self.live.values() for file in files)]
 
 
-def _followed(replay: _Replay, own: Commit | None, actions: list[LogAction]) -> Commit | None:
+def _followed(
+    replay: _Replay, own: PastCommit | None, actions: list[LogAction]
+) -> PastCommit | None:
     """A commit that the replay has followed; None where it cannot, and begins anew."""
     try:
         if own is not None and replay.can_take(own.version):
@@ -212,9 +214,9 @@ def _followed(replay: _Replay, own: Commit | None, actions: list[LogAction]) -> 
     return None
 
 
-def _commit(version: int, modified: datetime, actions: Iterable[LogAction]) -> Commit | None:
+def _commit(version: int, modified: datetime, actions: Iterable[LogAction]) -> PastCommit | None:
     """What a commit says of itself; None where it makes no sense."""
-    found = Commit(version=version, at=modified)
+    found = PastCommit(version=version, at=modified)
     transactions: dict[AppId, Position] = {}
     try:
         for action in actions:
@@ -230,7 +232,7 @@ def _commit(version: int, modified: datetime, actions: Iterable[LogAction]) -> C
     return replace(found, transactions=transactions)
 
 
-def _described(commit: Commit, info: Mapping[str, Any]) -> Commit:
+def _described(commit: PastCommit, info: Mapping[str, Any]) -> PastCommit:
     millis = info.get("inCommitTimestamp") or info.get("timestamp")
     at = _EPOCH + timedelta(milliseconds=millis) if millis else commit.at
     operation = str(info.get("operation", ""))

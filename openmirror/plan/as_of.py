@@ -17,7 +17,7 @@ from openmirror.protocol.names import Incarnation
 from openmirror.protocol.sequence import FENCED, Position
 from openmirror.table.control import BatchKind
 from openmirror.table.log import BatchRecord, Epoch
-from openmirror.table.past import Commit, Past
+from openmirror.table.past import Past, PastCommit
 
 _NEVER = datetime.max.replace(tzinfo=UTC)
 
@@ -35,7 +35,7 @@ class Run:
     """They hold exactly the files up to this one."""
     through: int
     """And up to this number nothing else was ever read: what follows was passed over."""
-    changed: Commit | None = None
+    changed: PastCommit | None = None
     """The first commit of somebody else that changed rows of this table, where there was one."""
     lacks_marked: bool = False
     """Whether rows that were marked long ago are removed, as `purgeAfter` says."""
@@ -118,7 +118,7 @@ def runs_of(past: Past) -> tuple[Run, ...]:
     )
 
 
-def _after(run: Run | None, commit: Commit) -> Run | None:
+def _after(run: Run | None, commit: PastCommit) -> Run | None:
     """The run that a commit goes on with, or begins; None while no file of ours is in the table."""
     stands = _position_in(commit)
     if stands is None:
@@ -148,7 +148,7 @@ def _after(run: Run | None, commit: Commit) -> Run | None:
     )
 
 
-def _position_in(commit: Commit) -> tuple[Incarnation, Position] | None:
+def _position_in(commit: PastCommit) -> tuple[Incarnation, Position] | None:
     """The incarnation and position that a commit's own transaction gives the table.
 
     A fence gives none: the rows are still those of the epoch that it closes.

@@ -42,7 +42,7 @@ class Reads(StrEnum):
     UNKNOWN = "unknown"
 
 
-class Known(StrEnum):
+class HowKnown(StrEnum):
     """How something is known of a reader."""
 
     TESTED = "tested"
@@ -57,7 +57,7 @@ class Reader:
     name: str
     version: str
     """The version of which all of this is known."""
-    known: Known = Known.TESTED
+    known: HowKnown = HowKnown.TESTED
     source: str = ""
     """Its documentation, where that says it."""
     reads: frozenset[Feature] = frozenset()
@@ -74,7 +74,7 @@ class Reader:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdict:
+class ReaderVerdict:
     """Whether a reader reads one table, and which of its features decide that."""
 
     reader: Reader
@@ -87,7 +87,7 @@ class ReadersOf:
     """Who reads one table."""
 
     protocol: TableProtocol
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[ReaderVerdict, ...]
     has_feed: bool
     unknown: tuple[str, ...] = field(default=())
     """Features that ask something of readers and that are not known here."""
@@ -111,11 +111,11 @@ def _needed(protocol: TableProtocol) -> frozenset[str]:
     return protocol.reader_features - {Feature.COLUMN_MAPPING} | {Feature.MAPPING_OF_VERSION_2}
 
 
-def _verdict(reader: Reader, needed: list[str]) -> Verdict:
+def _verdict(reader: Reader, needed: list[str]) -> ReaderVerdict:
     for reads in (Reads.NO, Reads.UNKNOWN):
         if because := tuple(feature for feature in needed if reader.of(feature) is reads):
-            return Verdict(reader=reader, reads=reads, because=because)
-    return Verdict(reader=reader, reads=Reads.YES)
+            return ReaderVerdict(reader=reader, reads=reads, because=because)
+    return ReaderVerdict(reader=reader, reads=Reads.YES)
 
 
 _ALL = frozenset(Feature)
@@ -154,7 +154,7 @@ READERS: tuple[Reader, ...] = (
         # Its kernel takes reader version 2 beside writer version 7 for a mistake.
         name="DuckDB",
         version="1.4.4",
-        known=Known.TRIED,
+        known=HowKnown.TRIED,
         reads=_ALL - {Feature.MAPPING_OF_VERSION_2},
         refuses=frozenset({Feature.MAPPING_OF_VERSION_2}),
         feed=Reads.NO,
@@ -162,7 +162,7 @@ READERS: tuple[Reader, ...] = (
     Reader(
         name="Databricks",
         version="Runtime 15.4 LTS",
-        known=Known.DOCUMENTED,
+        known=HowKnown.DOCUMENTED,
         source="https://docs.databricks.com/delta/feature-compatibility.html",
         reads=_OF_DATABRICKS,
         feed=Reads.YES,
@@ -170,7 +170,7 @@ READERS: tuple[Reader, ...] = (
     Reader(
         name="Fabric Spark",
         version="Runtime 1.3",
-        known=Known.DOCUMENTED,
+        known=HowKnown.DOCUMENTED,
         source=_OF_FABRIC,
         reads=_MAPPING | {Feature.DELETION_VECTORS, Feature.TIMESTAMP_NTZ},
     ),
@@ -178,7 +178,7 @@ READERS: tuple[Reader, ...] = (
         # It leaves such a column out, and shows the others.
         name="Fabric SQL analytics endpoint",
         version="2026",
-        known=Known.DOCUMENTED,
+        known=HowKnown.DOCUMENTED,
         source=_OF_FABRIC,
         reads=_MAPPING | {Feature.DELETION_VECTORS},
         refuses=frozenset({Feature.TIMESTAMP_NTZ}),
@@ -187,14 +187,14 @@ READERS: tuple[Reader, ...] = (
         # It reads tables as Delta Lake 1.0 wrote them.
         name="Synapse serverless SQL",
         version="2026",
-        known=Known.DOCUMENTED,
+        known=HowKnown.DOCUMENTED,
         source="https://learn.microsoft.com/azure/synapse-analytics/sql/query-delta-lake-format",
         refuses=_ALL,
     ),
     Reader(
         name="Trino",
         version="2026",
-        known=Known.DOCUMENTED,
+        known=HowKnown.DOCUMENTED,
         source="https://trino.io/docs/current/connector/delta-lake.html",
         reads=_ALL,
         feed=Reads.YES,
@@ -202,7 +202,7 @@ READERS: tuple[Reader, ...] = (
     Reader(
         name="Snowflake (Delta Direct)",
         version="March 2026",
-        known=Known.DOCUMENTED,
+        known=HowKnown.DOCUMENTED,
         source="https://docs.snowflake.com/en/release-notes/2026/other/"
         "2026-03-02-iceberg-delta-deletion-vectors.html",
         reads=_MAPPING | {Feature.DELETION_VECTORS},

@@ -13,7 +13,7 @@ from openmirror.table.log import AppId, BatchRecord
 
 
 @dataclass(frozen=True, kw_only=True)
-class Commit:
+class PastCommit:
     """One version of a log, by its commit; by its checkpoint where the commit is gone."""
 
     version: int
@@ -53,7 +53,7 @@ class GoneFile:
 class Past:
     """All that is left of a table's past."""
 
-    commits: tuple[Commit, ...]
+    commits: tuple[PastCommit, ...]
     """Oldest first; those that nobody can read are left out."""
     rebuilt: frozenset[int] = frozenset()
     """Versions whose files the log still says: from its first commit, or from a checkpoint, on."""

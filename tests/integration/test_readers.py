@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from openmirror.operate.readers import readers_of_table
 from openmirror.plan.decisions import Idle
 from openmirror.spark.transacting import fresh_session
-from openmirror.status.readers import READERS, Feature, Known, Reads
+from openmirror.status.readers import READERS, Feature, HowKnown, Reads
 from tests.integration.test_policies import log_of, settings
 from tests.zone import Mirror, Paths, bag, read_delta
 
@@ -95,7 +95,7 @@ def _reads(reader: str, spark: SparkSession, path: str, expected: list[Any]) -> 
 
 
 def test_every_reader_that_is_called_tested_is() -> None:
-    tested = {reader.name for reader in READERS if reader.known is Known.TESTED}
+    tested = {reader.name for reader in READERS if reader.known is HowKnown.TESTED}
     assert tested == READ.keys()
 
 
@@ -146,7 +146,7 @@ def test_a_change_data_feed_is_read_by_those_of_whom_it_is_claimed(mirror: Mirro
     _apply(mirror, "plain")
     path = str(mirror.delta_path("plain"))
     assert readers_of_table(mirror.ports, mirror.table("plain")).has_feed
-    claimed = {r.name for r in READERS if r.known is Known.TESTED and r.feed is Reads.YES}
+    claimed = {r.name for r in READERS if r.known is HowKnown.TESTED and r.feed is Reads.YES}
     assert claimed == FEED.keys()
     for read in FEED.values():
         assert read(mirror.spark, path) == 3

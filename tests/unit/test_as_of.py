@@ -10,7 +10,7 @@ from openmirror.plan.as_of import AsOf, GoneWhat, at_sequence, at_time, runs_of
 from openmirror.protocol.names import Incarnation, TableFolder, TablePath
 from openmirror.protocol.sequence import FENCED, Position
 from openmirror.table.log import BatchRecord, Epoch
-from openmirror.table.past import Commit, GoneFile, Past
+from openmirror.table.past import GoneFile, Past, PastCommit
 
 FOLDER = TableFolder("m", TablePath("", "Orders"))
 FIRST, SECOND = Incarnation("i1"), Incarnation("i2")
@@ -25,12 +25,12 @@ class Log:
     """A log that grows by a commit an hour."""
 
     def __init__(self) -> None:
-        self.commits: list[Commit] = []
+        self.commits: list[PastCommit] = []
         self.gone: list[GoneFile] = []
 
     def add(self, **about: object) -> Log:
         version = len(self.commits)
-        self.commits.append(Commit(version=version, at=at(version), **about))  # type: ignore[arg-type]
+        self.commits.append(PastCommit(version=version, at=at(version), **about))  # type: ignore[arg-type]
         return self
 
     def batch(
@@ -260,8 +260,8 @@ def test_a_version_counts_as_no_older_than_those_before_it() -> None:
     commits = log().commits
     slow = [
         *commits[:2],
-        Commit(version=2, at=at(-5), operation="OPTIMIZE"),
-        Commit(version=3, at=at(3), operation="OPTIMIZE"),
+        PastCommit(version=2, at=at(-5), operation="OPTIMIZE"),
+        PastCommit(version=3, at=at(3), operation="OPTIMIZE"),
     ]
     past = Past(commits=tuple(slow), rebuilt=frozenset(range(4)))
     assert version(at_time(past, at(0))) == 0
