@@ -162,7 +162,10 @@ class TableEngine(Protocol):
     def commit(
         self, batch: Batch, prepared: Prepared, transaction: Transaction, batch_record: str
     ) -> CommitResult:
-        """Apply a batch in one commit. Only a replace may create the table."""
+        """Apply a batch in one commit. Only a replace may create the table.
+
+        Raises ConditionFailed where a history begins with a table that is another one by now.
+        """
         ...
 
     def commit_without_rows(

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from openmirror.errors import ConditionFailed
 from openmirror.plan.decisions import Idle
 from openmirror.ports import Step, Steps
 from openmirror.protocol.rows import interpret
@@ -107,7 +108,8 @@ def check_versions(mirror: Mirror, seeds: list[int], **kind: int) -> None:
         _compare(mirror, table, history, again)
         versions = mirror.versions(key)
         for item in [one for one in engine.committed if one[0].folder.key == key][:2]:
-            engine.replay(*item)
+            with suppress(ConditionFailed):  # by now the current table may have been begun anew
+                engine.replay(*item)
         assert mirror.versions(key) == versions, f"a replay was committed: {again}"
 
 

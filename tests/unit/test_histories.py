@@ -36,7 +36,7 @@ HISTORY = "_history/t"
 
 
 class Histories(Product):
-    """A mirror whose tables have histories, and who looks at them."""
+    """A mirror whose tables have histories, as an operator sees them."""
 
     def __init__(self, root: Path) -> None:
         super().__init__(Zone(root), ReferenceEngine, NO_WAITS)
