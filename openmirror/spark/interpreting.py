@@ -61,7 +61,8 @@ def interpreted(
 
 def one_of_each(changes: DataFrame) -> DataFrame:
     """The first change of each key."""
-    return changes.where(F.col(GROUP) == F.struct(SEQUENCE, ROW))
+    first = F.col(GROUP)
+    return changes.where((first[SEQUENCE] == F.col(SEQUENCE)) & (first[ROW] == F.col(ROW)))
 
 
 def with_table_rows(

@@ -38,7 +38,8 @@ def fold_versioned_softly(
 ) -> DataFrame:
     """Data columns, `kind` and `may_insert`; `present` is as `interpreted` takes it."""
     by_key = Window.partitionBy(*keys)
-    place = F.struct(SEQUENCE, ROW)
+    # With the key, since a truncate has one place and is a delete of each.
+    place = F.struct(SEQUENCE, ROW, *keys)
     grouped = changes.select(
         *data,
         SEQUENCE,

@@ -12,6 +12,9 @@ FOR_SMALL_DATA = {
     # Or each local file has a second one with its checksum, and a process for each one's rights.
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
+    # Or a state that is computed ahead in an account whose server a test has stopped waits for it
+    # through thirty retries, and keeps one of two cores from every test for a quarter of an hour.
+    "spark.hadoop.fs.azure.io.retry.max.retries": "4",
     # Or the files of a table that is not there yet are asked for, by a job.
     "spark.databricks.delta.allFilesInCrc.enabled": "false",
 }

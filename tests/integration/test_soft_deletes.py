@@ -117,3 +117,16 @@ def test_hard_deletes_come_back_in_one_commit_of_the_next_batch(
     mirror.zone.put("t", 3, changes((2, 3)))
     mirror.reconcile_until_idle("t")
     assert [row["id"] for row in mirror.rows("t")] == [row[1]]
+
+
+def test_each_key_that_first_comes_after_a_truncate_of_a_versioned_table_fares_by_itself(
+    mirror: Mirror,
+) -> None:
+    settings(mirror.zone, delete="soft")
+    versioned = {"keyColumns": ["id"], "ConditionalUpdateColumn": "at"}
+    mirror.zone.metadata("t", versioned)
+    mirror.zone.put("t", 1, changes((0, 1), (0, 2)))
+    mirror.reconcile_until_idle("t")
+    mirror.zone.put("t", 2, changes((100, 0), (4, 1), (4, 2), (4, 3)))
+    mirror.reconcile_until_idle("t")
+    assert sorted(row["id"] for row in mirror.rows("t") if row["_deleted_at"] is None) == [1, 2, 3]
