@@ -154,7 +154,7 @@ def test_cleanup_moves_nothing_of_a_folder_that_was_created_again(mirror: Mirror
             mirror.zone.put("t", number, {"id": [number], "v": ["old"]})
         mirror.reconcile_until_idle("t")
 
-        def recreate(observed: ObservedState, now: object) -> Cleanup:
+        def recreate(observed: ObservedState, *_: object) -> Cleanup:
             planned = plan_cleanup(observed, observed.at)
             assert planned.moves
             shutil.rmtree(mirror.zone.folder("t"))

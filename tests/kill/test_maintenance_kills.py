@@ -129,6 +129,7 @@ def _wait_for(comes: Callable[[], bool]) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.soak
 def test_whoever_comes_after_a_runner_that_died_amid_a_statement_works_off_the_debt(
     mirror: Mirror,
 ) -> None:
