@@ -56,7 +56,7 @@ class PastReplay:
         if listed.newest < 0:
             return None
         checkpoints = {checkpoint.version: checkpoint for checkpoint in listed.checkpoints}
-        replay = _Replay(_Folders(self._store, table))
+        replay = _Replay(folders=_Folders(self._store, table))
         commits: list[PastCommit] = []
         # Not one after the other: a stranger's file name can claim a version beyond counting.
         versions = sorted({*listed.commits, *checkpoints})
@@ -128,7 +128,7 @@ class _Folders:
         return name in self._names[folder]
 
 
-@dataclass
+@dataclass(kw_only=True)
 class _Replay:
     """The data files of one version after the other."""
 

@@ -222,7 +222,7 @@ class LedgerView:
 
 
 @dataclass(frozen=True)
-class CurrentTable:
+class TableBeside:
     """What a history needs of the current table of its folder."""
 
     log: TableLog | BrokenLog | None
@@ -263,7 +263,7 @@ class ObservedState:
     log: TableLog | BrokenLog | None = None
     retained: TableLog | BrokenLog | None = None
     """The log of the retained table, when there is none at the table's path."""
-    current: CurrentTable | None = None
+    current: TableBeside | None = None
     """The current table beside a history; None where this is none."""
     rival: TableFolder | None = None
     """Another landing folder that maps to the same table and came first."""

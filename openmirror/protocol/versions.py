@@ -50,7 +50,7 @@ RE_CREATE = "re-create"
 """In place of an operation: the landing folder was made again, and its table with it."""
 
 
-class Place(NamedTuple):
+class ChangePlace(NamedTuple):
     """What opened or closed a version, and where."""
 
     operation: str
@@ -66,9 +66,9 @@ class Version:
 
     row: Row
     valid_from: Value
-    opened: Place
+    opened: ChangePlace
     valid_to: Value = None
-    closed: Place | None = None
+    closed: ChangePlace | None = None
 
     def cells(self) -> dict[str, Value]:
         """Its values in the history's own columns."""
@@ -125,7 +125,7 @@ def apply_to_history(
             apply_file(history.current, replace(file, changes=(once,)))
         except NoRowToUpdate:
             raise NoRowToUpdate(at) from None
-        place = Place(change.marker.operation, history.incarnation, sequence, at + 1)
+        place = ChangePlace(change.marker.operation, history.incarnation, sequence, at + 1)
         _take_over(history, place, decided_at)
 
 
@@ -135,7 +135,7 @@ def re_create(history: History, incarnation: str, table: Table, decided_at: Valu
     `table` is the empty one that its files are applied to.
     """
     history.incarnation, history.current = incarnation, table
-    _take_over(history, Place(RE_CREATE, incarnation, 0, None), decided_at)
+    _take_over(history, ChangePlace(RE_CREATE, incarnation, 0, None), decided_at)
 
 
 def begin_with(
@@ -148,7 +148,7 @@ def begin_with(
     history.incarnation, history.current = incarnation, current
     known = {fold_case(column) for column in history.columns}
     history.columns += [name for name in current.columns if fold_case(name) not in known]
-    place = Place(BEGIN, incarnation, position, None)
+    place = ChangePlace(BEGIN, incarnation, position, None)
     _close(history, history.open, place, decided_at)
     _open(history, current.bag, place, decided_at)
 
@@ -158,7 +158,7 @@ def _add_columns(history: History, file: ChangeFile) -> None:
     history.columns += [column for column in file.columns if fold_case(column) not in known]
 
 
-def _take_over(history: History, place: Place, at: Value) -> None:
+def _take_over(history: History, place: ChangePlace, at: Value) -> None:
     """The versions after a change, by the rows that came and went with it."""
     rows = {id(row): row for row in history.current.bag}
     before = {id(version.row) for version in history.open}
@@ -166,11 +166,11 @@ def _take_over(history: History, place: Place, at: Value) -> None:
     _open(history, [row for row in history.current.bag if id(row) not in before], place, at)
 
 
-def _close(history: History, versions: list[Version], place: Place, at: Value) -> None:
+def _close(history: History, versions: list[Version], place: ChangePlace, at: Value) -> None:
     ended = {id(version) for version in versions}
     history.closed += [replace(version, valid_to=at, closed=place) for version in versions]
     history.open = [version for version in history.open if id(version) not in ended]
 
 
-def _open(history: History, rows: Iterable[Row], place: Place, at: Value) -> None:
+def _open(history: History, rows: Iterable[Row], place: ChangePlace, at: Value) -> None:
     history.open += [Version(row, at, place) for row in rows]

@@ -9,7 +9,7 @@ from openmirror.plan.facts import Completeness, FileFacts, LandedFile
 from openmirror.plan.file_format import text_of
 from openmirror.plan.history import policy_of_history
 from openmirror.plan.needs import needs_archive
-from openmirror.plan.observed import CurrentTable, ObservedState
+from openmirror.plan.observed import ObservedState, TableBeside
 from openmirror.plan.transitions.followed import skips_followed
 from openmirror.plan.transitions.rebuilt import has_forgotten, made_anew, remembered
 from openmirror.ports import Absent, Entry, FileStore
@@ -80,11 +80,11 @@ def first_reads(
     return Observation(observed, stored.etag)
 
 
-def _read_current(ports: RootPorts, folder: TableFolder, default_schema: str) -> CurrentTable:
+def _read_current(ports: RootPorts, folder: TableFolder, default_schema: str) -> TableBeside:
     place = layout.delta_table(folder.mirror, name_of(folder, default_schema))
     log = ports.logs.read(place)
     # Behind the log: what was decided before its commits is in the document then.
-    return CurrentTable(log, Documents(ports.store).table(folder).value)
+    return TableBeside(log, Documents(ports.store).table(folder).value)
 
 
 def read_metadata(

@@ -12,7 +12,7 @@ from openmirror.plan.decisions import Beginning
 from openmirror.ports import Transaction
 from openmirror.ports.merge_rows import KIND
 from openmirror.protocol.rows import DELETED_AT, Marker
-from openmirror.protocol.versions import IS_CURRENT, Place
+from openmirror.protocol.versions import IS_CURRENT, ChangePlace
 from openmirror.spark import committing
 from openmirror.spark.frames import quoted, same_key
 from openmirror.spark.markers import KeyFacts, RowPlace
@@ -137,7 +137,7 @@ def _closed_where(
 def _truncating(columns: VersionColumns, first: RowPlace) -> dict[str, Column]:
     """What a truncate closes open versions with, which have no key of the batch."""
     sequence, row = first
-    place = Place(Marker.TRUNCATE.operation, columns.incarnation, sequence, row + 1)
+    place = ChangePlace(Marker.TRUNCATE.operation, columns.incarnation, sequence, row + 1)
     return columns.closed(columns.as_place(place))
 
 

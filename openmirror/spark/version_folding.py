@@ -27,7 +27,7 @@ from openmirror.protocol.versions import (
     RE_CREATE,
     VALID_FROM,
     VALID_TO,
-    Place,
+    ChangePlace,
 )
 from openmirror.spark.frames import ABSENT, MARKER, ROW, SEQUENCE, micros, sql_type
 from openmirror.spark.interpreter import versions_passed
@@ -53,7 +53,7 @@ _PASSED = ArrayType(
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class VersionColumns:
     """Where a batch of a history has its columns, and what they are written with."""
 
@@ -113,17 +113,17 @@ class VersionColumns:
         values |= dict(zip(CLOSED, place, strict=True))
         return self._placed(values)
 
-    def as_place(self, place: Place) -> tuple[Column, ...]:
+    def as_place(self, place: ChangePlace) -> tuple[Column, ...]:
         """A place as literals."""
         return tuple(map(F.lit, place))
 
     def beginning(self, sequence: int) -> tuple[Column, ...]:
         """The place at which a history begins with the rows that are there."""
-        return self.as_place(Place(BEGIN, self.incarnation, sequence, None))
+        return self.as_place(ChangePlace(BEGIN, self.incarnation, sequence, None))
 
     def re_creation(self) -> tuple[Column, ...]:
         """The place before the first file of a folder that was made again."""
-        return self.as_place(Place(RE_CREATE, self.incarnation, 0, None))
+        return self.as_place(ChangePlace(RE_CREATE, self.incarnation, 0, None))
 
     def typed(self, values: Mapping[str, Column]) -> list[Column]:
         """Every column, with NULL where no value is given."""

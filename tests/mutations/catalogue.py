@@ -662,6 +662,9 @@ IN_PROSE: Mapping[str, str] = {
     "checksums": "Checksums of the files are taken before",
     "comparing_checksums": "unless its checksum is that of the bytes that were applied",
     "writing_down_the_new_etag": "then its new ETag is written down",
+    "comparing_what_was_read_ahead": "A plan that asks for the very batch that was read takes it",
+    "the_stop_of_a_rebuilt_table": "behind this file nothing is read, and a table that has come "
+    "there is held",
 }
 """Rules that ARCHITECTURE states outside of its tables, by the mutation that random schedules
 notice."""

@@ -21,7 +21,6 @@ from openmirror.formats.inspect import ChangeFileInspector
 from openmirror.operate import requests
 from openmirror.plan import plan
 from openmirror.plan.decisions import Pause
-from openmirror.protocol.names import TablePath
 from openmirror.protocol.naming_scheme import Through
 from openmirror.protocol.rules import Code
 from openmirror.reconcile.clean import clean_table
@@ -175,7 +174,7 @@ class TwoZones:
         observed = observe(self.ports, ORDERS).observed
         decision = plan(observed, self.ports.limits, observed.at)
         status = table_status(observed, decision)
-        wanted = self.interpreter.outcome(TablePath("", "Orders"))
+        wanted = self.interpreter.outcome(ORDERS)
         assert state_of(decision) == wanted.state
         assert str(status.applied) == wanted.applied
         codes = dict.fromkeys(w.code for w in status.warnings if isinstance(w.code, Code))
@@ -185,7 +184,7 @@ class TwoZones:
         assert observed.incarnation is not None
         entries = read_entries(self.ports.store, ORDERS, observed.incarnation)
         order = list(effective(entries, observed.naming, observed.applied))
-        assert order == self.interpreter.order(TablePath("", "Orders"))
+        assert order == self.interpreter.order(ORDERS.path)
 
 
 published = st.builds(

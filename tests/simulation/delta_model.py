@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from openmirror.errors import ConditionFailed
 from openmirror.plan import Batch
+from openmirror.plan.history import VERSIONS
 from openmirror.plan.maintenance_steps import MaintenanceStep, TableFiles, Vacuum
 from openmirror.plan.soft_deletes import MARKS
 from openmirror.ports import BadFile, CommitResult, Counts, Transaction
@@ -417,7 +418,8 @@ class ModelDelta:
 
 
 def _own_properties(batch: Batch) -> dict[str, str]:
-    return {name: value for name, value in batch.features.properties if name == MARKS.property}
+    ours = (MARKS.property, VERSIONS.property)
+    return {name: value for name, value in batch.features.properties if name in ours}
 
 
 class ModelLogs:

@@ -450,7 +450,7 @@ NOTICED_BY: dict[str, int] = {
     "manifests_in_cleanup": 0,
     "the_etag_of_a_move": 6,
     "the_incarnation_again": 32,
-    "the_order_of_an_observation": 32,
+    "the_order_of_an_observation": 76,
     "the_newest_epoch_rule": 1,
     "the_archive": 32,
     "the_ledger": 2,
@@ -459,7 +459,7 @@ NOTICED_BY: dict[str, int] = {
     "names_used_before": 9,
     "the_ledger_when_files_are_read_again": 101,
     "restoring": 5,
-    "a_new_epoch_after_a_loss": 395,
+    "a_new_epoch_after_a_loss": 594,
     "the_first_observation": 3,
     "writing_down_the_first_observation": 1,
     "checksums": 0,
@@ -469,7 +469,7 @@ NOTICED_BY: dict[str, int] = {
     "the_time_of_the_decision": 1,
     "the_property_of_soft_deletes": 1,
     "going_on_to_mark_rows": 2,
-    "the_stop_of_a_rebuilt_table": 24,
+    "the_stop_of_a_rebuilt_table": 9,
 }
 """The seed whose schedule goes wrong by the mutation, of the kind chosen for it: run alone
 as long as it does. Any change of the product or of the simulation may shift what a seed does."""
