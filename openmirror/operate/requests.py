@@ -9,9 +9,10 @@ from openmirror.errors import ConditionFailed, WrongRequest
 from openmirror.plan import Decision, plan
 from openmirror.plan.decisions import Held, Pause, Wait, WaitKind
 from openmirror.plan.facts import LandedFile
+from openmirror.plan.missing import first_missing
 from openmirror.plan.observed import DeletePolicy, ObservedState, TablePolicy
 from openmirror.plan.soft_deletes import marks
-from openmirror.plan.stopping import first_missing, first_unread, hold_of_stop, rebuilt_through
+from openmirror.plan.stopping import first_unread, hold_of_stop, rebuilt_through
 from openmirror.plan.transitions.confirmed import confirmed
 from openmirror.plan.transitions.maintained import asked_for, with_maintenance
 from openmirror.plan.transitions.mirror_held import mirror_held, mirror_resumed

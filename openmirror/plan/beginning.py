@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from openmirror.plan.decisions import Beginning
 from openmirror.plan.history import names_of_ours
+from openmirror.plan.missing import first_missing
 from openmirror.plan.observed import ObservedState
 from openmirror.plan.soft_deletes import marks
-from openmirror.protocol.sequence import START, Position, Sequence
+from openmirror.protocol.sequence import START, Position
 from openmirror.table.control import BeginReason, RequestKind
 from openmirror.table.log import Epoch, TableLog
 
@@ -45,7 +46,7 @@ def is_cut_off(observed: ObservedState) -> bool:
     if observed.live is None:
         return _is_lost(observed)
     through = current_position(observed)
-    return _first_missing(observed, observed.applied, through) is not None
+    return first_missing(observed, through, observed.applied) is not None
 
 
 def current_position(observed: ObservedState) -> Position:
@@ -83,17 +84,4 @@ def _can_follow(observed: ObservedState, through: Position) -> bool:
     if observed.current is None or observed.incarnation is None:
         return False
     follows = observed.current.control.record_of(observed.incarnation).with_history
-    return follows and _first_missing(observed, START, through) is None
-
-
-def _first_missing(observed: ObservedState, after: Position, through: Position) -> Sequence | None:
-    """The first number between two positions that is neither there nor skipped."""
-    sequence = Sequence(after + 1)
-    while sequence <= through:
-        if sequence not in observed.files:
-            skip = observed.record.skipped(sequence, None) if observed.record else None
-            if skip is None:
-                return sequence
-            sequence = skip.last
-        sequence = Sequence(sequence + 1)
-    return None
+    return follows and first_missing(observed, through) is None

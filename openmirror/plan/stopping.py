@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from openmirror.plan.observed import ObservedState
 from openmirror.plan.opening import is_being_replaced
-from openmirror.protocol.sequence import START, Position, Sequence, next_sequence
+from openmirror.protocol.sequence import Position, Sequence, next_sequence
 from openmirror.table.control import Hold, RequestKind, StopAfter
 
 
@@ -44,20 +44,6 @@ def first_unread(observed: ObservedState, after: Position, through: Position) ->
         behind = skip.last if file is None else sequence
         ahead = (n for n in observed.files if sequence < n <= behind)
         sequence = Sequence(min(ahead, default=behind + 1))
-    return None
-
-
-def first_missing(observed: ObservedState, through: Position) -> Sequence | None:
-    """The first number up to a position that is neither there nor skipped."""
-    assert observed.record is not None
-    sequence = next_sequence(START)
-    while sequence <= through:
-        if sequence not in observed.files:
-            skip = observed.record.skipped(sequence, None)
-            if skip is None:
-                return sequence
-            sequence = skip.last
-        sequence = Sequence(sequence + 1)
     return None
 
 

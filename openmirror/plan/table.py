@@ -20,12 +20,13 @@ from openmirror.plan.decisions import (
 from openmirror.plan.history import changed_by_others, is_stopped, without_history
 from openmirror.plan.holding import held
 from openmirror.plan.lost import lost_table
+from openmirror.plan.missing import first_missing
 from openmirror.plan.observed import Limits, ObservedState, limits_of
 from openmirror.plan.opening import opening_of
 from openmirror.plan.overwrites import ignores, overwrites
 from openmirror.plan.ownership import not_ours
 from openmirror.plan.rules import problem_of, still_holds, table_rules
-from openmirror.plan.stopping import first_missing, rebuilt_through
+from openmirror.plan.stopping import rebuilt_through
 from openmirror.protocol.rules import Broken, Code
 from openmirror.protocol.sequence import file_stem
 from openmirror.table.control import BatchKind, FrozenOptions, RequestKind
