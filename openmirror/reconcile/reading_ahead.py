@@ -15,10 +15,9 @@ from dataclasses import dataclass, replace
 
 from openmirror.plan import Batch, plan
 from openmirror.plan.decisions import Apply
-from openmirror.plan.maintenance_steps import MaintenanceStep
 from openmirror.ports import BadFile, CommitResult, LogReader, Prepared, TableEngine, Transaction
+from openmirror.ports.engine_around import EngineAround
 from openmirror.protocol.names import TableFolder
-from openmirror.protocol.schema import TableSchema
 from openmirror.reconcile.observing import observe
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.table.control import BatchKind
@@ -26,7 +25,7 @@ from openmirror.table.layout import StorePath
 from openmirror.table.log import BrokenLog, TableLog
 
 
-class ReadingAhead:
+class ReadingAhead(EngineAround):
     """A TableEngine that reads while it commits; safe to use from several threads.
 
     One batch ahead of each table, and only while a worker of several has nothing to do: where all
@@ -37,8 +36,8 @@ class ReadingAhead:
         self, ports: RootPorts, engine: TableEngine, workers: int, threads: Executor
     ) -> None:
         """`threads` run what is read ahead, in the order in which it is handed to them."""
+        super().__init__(engine)
         self._ports = ports
-        self._engine = engine
         self._workers = workers
         self._threads = threads
         self._lock = threading.Lock()
@@ -51,7 +50,7 @@ class ReadingAhead:
             with self._lock:
                 ahead = self._ahead.pop(batch.folder, None)
             prepared = ahead.of(batch) if ahead else None
-            return prepared or self._engine.read(batch)
+            return prepared or super().read(batch)
 
     def commit(
         self, batch: Batch, prepared: Prepared, transaction: Transaction, batch_record: str
@@ -60,21 +59,7 @@ class ReadingAhead:
         with self._working():
             if _leaves_one_behind(batch):
                 self._begin(batch)
-            return self._engine.commit(batch, prepared, transaction, batch_record)
-
-    def commit_without_rows(
-        self, table: StorePath, transaction: Transaction, create: TableSchema | None = None
-    ) -> CommitResult:
-        """As the engine does."""
-        return self._engine.commit_without_rows(table, transaction, create)
-
-    def has_unique_keys(self, table: StorePath, keys: tuple[str, ...], version: int) -> bool | None:
-        """As the engine does."""
-        return self._engine.has_unique_keys(table, keys, version)
-
-    def maintain(self, table: StorePath, step: MaintenanceStep) -> CommitResult:
-        """As the engine does."""
-        return self._engine.maintain(table, step)
+            return super().commit(batch, prepared, transaction, batch_record)
 
     @contextmanager
     def _working(self) -> Iterator[None]:

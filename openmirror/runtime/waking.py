@@ -5,7 +5,7 @@ from __future__ import annotations
 from openmirror.errors import is_of_one_place
 from openmirror.plan.history import is_wanted
 from openmirror.protocol.names import TableFolder, name_of
-from openmirror.protocol.rules import Broken
+from openmirror.reconcile.mirrors import policy_for
 from openmirror.reconcile.root_ports import RootPorts
 
 
@@ -22,7 +22,5 @@ def tables_of(ports: RootPorts, folder: TableFolder) -> tuple[TableFolder, ...]:
         if not is_of_one_place(error):
             raise
         return (folder,)  # whoever reconciles it reports what is wrong
-    if isinstance(mirror.settings, Broken) or not mirror.settings.keeps_histories:
-        return (folder,)
-    policy = mirror.settings.policy_of(name_of(folder, mirror.default_schema))
+    policy = policy_for(mirror.settings, name_of(folder, mirror.default_schema))
     return (folder, folder.history) if is_wanted(policy) else (folder,)

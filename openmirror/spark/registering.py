@@ -12,12 +12,11 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from openmirror.plan import Batch
-from openmirror.plan.maintenance_steps import MaintenanceStep
-from openmirror.ports import BadFile, CommitResult, Prepared, TableEngine, Transaction
+from openmirror.ports import CommitResult, Prepared, TableEngine, Transaction
+from openmirror.ports.engine_around import EngineAround
 from openmirror.progress.tables import RegistrationFailed
 from openmirror.progress.union import EventSink
 from openmirror.protocol.names import TableFolder
-from openmirror.protocol.schema import TableSchema
 from openmirror.spark.frames import quoted
 from openmirror.spark.places import SparkPaths
 from openmirror.spark.transacting import fresh_session
@@ -73,7 +72,7 @@ SECONDS_TO_NEXT = 300.0
 """After a failure: so often a commit tries again to register its table."""
 
 
-class Registering:
+class Registering(EngineAround):
     """A TableEngine that registers each table once, after a commit; failing to is no failure.
 
     What failed is tried again by a later commit, and recorded where status shows it.
@@ -87,7 +86,7 @@ class Registering:
         record: Record,
         clock: Callable[[], float] = monotonic,
     ) -> None:
-        self._engine = engine
+        super().__init__(engine)
         self._catalog = catalog
         self._emit = emit
         self._record = record
@@ -96,32 +95,14 @@ class Registering:
         self._due: dict[StorePath, float] = {}
         """When each table is registered next; never again once it is."""
 
-    def read(self, batch: Batch) -> Prepared | BadFile:
-        """As the engine does."""
-        return self._engine.read(batch)
-
     def commit(
         self, batch: Batch, prepared: Prepared, transaction: Transaction, batch_record: str
     ) -> CommitResult:
         """As the engine does; a table that this process has not registered is registered then."""
-        result = self._engine.commit(batch, prepared, transaction, batch_record)
+        result = super().commit(batch, prepared, transaction, batch_record)
         if result is CommitResult.DONE and self._is_due(batch.table):
             self._register(batch)
         return result
-
-    def commit_without_rows(
-        self, table: StorePath, transaction: Transaction, create: TableSchema | None = None
-    ) -> CommitResult:
-        """As the engine does."""
-        return self._engine.commit_without_rows(table, transaction, create)
-
-    def has_unique_keys(self, table: StorePath, keys: tuple[str, ...], version: int) -> bool | None:
-        """As the engine does."""
-        return self._engine.has_unique_keys(table, keys, version)
-
-    def maintain(self, table: StorePath, step: MaintenanceStep) -> CommitResult:
-        """As the engine does."""
-        return self._engine.maintain(table, step)
 
     def _is_due(self, table: StorePath) -> bool:
         """Whether it is this commit that registers the table; another one then waits its time."""
