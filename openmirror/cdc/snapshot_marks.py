@@ -20,6 +20,7 @@ from openmirror.protocol.streams import Offset
 NOTIFICATIONS = "openmirror.notifications"
 """The topic."""
 _SNAPSHOT = "Incremental Snapshot"
+_STARTED = "STARTED"
 _WHOLE = ("SUCCEEDED", "EMPTY")
 
 
@@ -54,6 +55,12 @@ def marks_in(records: pa.Table) -> tuple[SnapshotMark, ...]:
         if read is not None:
             found.append(SnapshotMark(Offset(row["offset"]), *read))
     return tuple(found)
+
+
+def begun_mark(number: str) -> tuple[str, bytes]:
+    """The topic and the value of a record without a schema that says that a snapshot begins."""
+    mark = {"aggregate_type": _SNAPSHOT, "id": number, "type": _STARTED}
+    return NOTIFICATIONS, json.dumps({"payload": mark}).encode()
 
 
 def failed_snapshot(topic: str, value: bytes | None) -> str | None:
@@ -94,7 +101,7 @@ def _read(payload: dict[str, Any]) -> tuple[str, MarkKind, str] | None:
     if payload.get("aggregate_type") != _SNAPSHOT:
         return None
     number, kind = str(payload["id"]), payload["type"]
-    if kind == "STARTED":
+    if kind == _STARTED:
         return number, MarkKind.BEGUN, ""
     if kind == "ABORTED":
         return number, MarkKind.FAILED, kind

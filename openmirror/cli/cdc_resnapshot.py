@@ -40,9 +40,9 @@ def resnapshot(
     """Take a new snapshot of one table, which then begins anew from it.
 
     For a table that has stopped and needs one, or whose rows are in doubt. `cdc run` takes it, now
-    or when it is run again, beside the changes of all tables; other tables do not wait. The table
-    itself changes no more until all its rows have come, and then in one commit: no reader ever sees
-    half of it.
+    or when it is run again, beside the changes of all tables, which wait for seconds only. The
+    table itself changes no more until all its rows have come, and then in one commit: no reader
+    ever sees half of it.
 
     The connector reads the table once, in portions, and writes nothing into the database.
 

@@ -130,7 +130,6 @@ def _run(
     *,
     verbose: bool,
 ) -> None:
-    from openmirror.cdc.capture.signals import SnapshotSignals
     from openmirror.cdc.spool.reader import SpoolReader
     from openmirror.wiring import cdc as wired
 
@@ -150,12 +149,10 @@ def _run(
         here.lines.begin(relay.stopped)
         here.say(f"mirroring {wanted.url}; Ctrl-C stops")
         parts.enter_context(here.live())
-        signals = SnapshotSignals(wanted.spool)
         while not here.stop.is_set():
             here.serve(0.2)
             relay.check()
-            capture.check()
-            here.lines.asked(signals.ask(relay.resnapshots, capture.starts))
+            capture.check(relay.resnapshots)
         relay.stop(SECONDS_TO_STOP)
         capture.stop()
         here.end()

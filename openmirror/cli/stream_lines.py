@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from openmirror import durations
@@ -49,11 +49,6 @@ class StreamLines:
                 behind = f", {durations.short(round(seconds, 1))} behind the database"
             self._say(f"{counted(self._rows, 'change')} landed{behind}")
             self._rows = 0
-
-    def asked(self, paths: Iterable[TablePath]) -> None:
-        """New snapshots that the connector was asked for."""
-        for path in paths:
-            self._say(f"{path}: a new snapshot of it is taken")
 
     def trouble(self, why: str) -> None:
         """An attempt that failed, and is repeated."""

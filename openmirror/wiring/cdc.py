@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from openmirror.cdc.capture.asked_snapshots import AskedSnapshot, is_in_snapshot
 from openmirror.cdc.capture.jars import capture_class_path
 from openmirror.cdc.capture.kept import KeptCapture
 from openmirror.cdc.capture.process import CaptureProcess
@@ -24,7 +25,7 @@ from openmirror.cdc.relay.lineage import with_lineage
 from openmirror.cdc.relay.relay import BatchReport, Relay, RelayOptions
 from openmirror.cdc.relay.reporting import RelayReports, WaitingBytes
 from openmirror.cdc.relay.running import RunningRelay
-from openmirror.cdc.spool.reader import SpoolReader
+from openmirror.cdc.spool.reader import SpoolReader, source_of
 from openmirror.errors import UnknownName, WrongRequest
 from openmirror.mirroring import TableChoice
 from openmirror.ports import FileStore
@@ -127,9 +128,9 @@ def capturing(settings: Settings, wanted: CaptureSettings, say: Say) -> Iterator
     need_java()
     how = replace(wanted, class_path=capture_class_path(jar_cache(settings), say))
 
-    def begin() -> CaptureProcess:
+    def begin(asked: AskedSnapshot | None) -> CaptureProcess:
         nonlocal how
-        process = CaptureProcess(how)
+        process = CaptureProcess(replace(how, snapshot=asked))
         try:
             process.wait_ready(_SECONDS_TO_BEGIN, say)
         except BaseException:
@@ -138,7 +139,10 @@ def capturing(settings: Settings, wanted: CaptureSettings, say: Say) -> Iterator
         how = replace(how, anew=False)
         return process
 
-    capture = KeptCapture(begin, say)
+    def may_take() -> bool:
+        return not is_in_snapshot(source_of(how.spool))
+
+    capture = KeptCapture(begin, may_take, say)
     try:
         yield capture
     finally:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from random import Random
 from uuid import uuid4
 
 from psycopg.rows import dict_row
 from psycopg.types.json import set_json_loads
 
+from openmirror.cdc.capture.asked_snapshots import AskedSnapshot
 from openmirror.cdc.capture.process import CaptureInterrupted, CaptureProcess
 from openmirror.cdc.capture.settings import CaptureSettings, DatabaseUrl
-from openmirror.cdc.capture.signals import SnapshotSignals
 from openmirror.cdc.records import RecordSource
 from openmirror.cdc.relay.document import SharedDocument
 from openmirror.cdc.spool.reader import SpoolReader
@@ -34,10 +35,10 @@ class Site(Landing):
         """The stream, as each relay gets it."""
         return SpoolReader(self._settings.spool)
 
-    def capture(self) -> CaptureProcess:
+    def capture(self, snapshot: AskedSnapshot | None = None) -> CaptureProcess:
         """The capturing process, begun again if it has been ended."""
         if self._capture is None:
-            self._capture = CaptureProcess(self._settings)
+            self._capture = CaptureProcess(replace(self._settings, snapshot=snapshot))
             self._capture.wait_ready(PATIENCE, lambda line: None)
         return self._capture
 
@@ -52,22 +53,26 @@ class Site(Landing):
         self.capture().check()
         return super().land()
 
-    def anew(self, table: str) -> None:
-        """A new snapshot of a table, asked for as `cdc run` does, until it has landed."""
-        path, signals = self.path(table), SnapshotSignals(self._settings.spool)
-        connector = 1
+    def anew(self, *tables: str) -> None:
+        """New snapshots of tables, asked for as `cdc run` does, until they have landed."""
+        taking = None
         shared = SharedDocument.of_any(self.store, ZONE, self.stream)
-        shared.change(lambda there: there.wanting(path, uuid4().hex))
+        for path in map(self.path, tables):
+            shared.change(lambda there, path=path: there.wanting(path, uuid4().hex))
         ends = time.monotonic() + PATIENCE
-        while path in self.document().resnapshots:
+        while wanted := self.document().resnapshots:
             assert time.monotonic() < ends, self.document()
+            asked = AskedSnapshot.first_of(wanted)
+            if asked != taking:
+                self.end_capture(CaptureProcess.stop)
+                self.capture(asked)
+                taking = asked
             try:
                 landed = self.land()
             except CaptureInterrupted:
                 self.end_capture(CaptureProcess.kill)
-                connector += 1
+                taking = None
                 continue
-            signals.ask(self.document().resnapshots, connector)
             if not landed:
                 time.sleep(0.05)
 

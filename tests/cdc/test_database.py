@@ -41,7 +41,7 @@ def assert_mended(here: Site, workload: Workload) -> None:
     stopped = here.document().stopped
     assert [one.stop.code for one in stopped.values()] == [StopCode.RESNAPSHOT_NEEDED]
     with workload.running():
-        here.anew("orders")
+        here.anew("orders", "lines")
     here.land_until(workload.mark())
     assert here.document().stopped == {}
     assert Marker.TRUNCATE in here.markers("orders")

@@ -12,8 +12,9 @@ import sys
 import threading
 from types import FrameType
 
+from openmirror.cdc.capture.asked_snapshots import is_in_snapshot, place_with
 from openmirror.cdc.capture.asking import ServerAway
-from openmirror.cdc.capture.engine import Capture, is_in_snapshot, start_jvm, write_offsets
+from openmirror.cdc.capture.engine import Capture, start_jvm, write_offsets
 from openmirror.cdc.capture.failures import ConnectorFailed
 from openmirror.cdc.capture.preparing import prepare
 from openmirror.cdc.capture.properties import connector_properties
@@ -60,8 +61,13 @@ def _capture(settings: CaptureSettings, writer: SpoolWriter) -> None:
     if settings.anew or (writer.next and not is_begun):
         writer.begin_anew()
     start_jvm(settings.class_path)
+    # Without a whole first snapshot there are no rows to take anew: all of them come.
+    asked = settings.snapshot if is_begun else None
+    if asked is not None and writer.source is not None:
+        writer.append([asked.mark()], writer.source)
+    place = place_with(writer.source, asked) if writer.source else None
     offsets = settings.spool / _OFFSETS
-    write_offsets(offsets, settings.stream, writer.source)
+    write_offsets(offsets, settings.stream, place)
     capture = Capture(connector_properties(settings, prepared, offsets), writer)
     _say({"ready": prepared.tables, "notes": prepared.notes})
     _run(capture)

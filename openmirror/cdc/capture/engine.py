@@ -134,10 +134,3 @@ def write_offsets(path: Path, name: str, source: bytes | None) -> None:
     stream = jpype.JClass("java.io.ObjectOutputStream")(files)
     stream.writeObject(offsets)
     stream.close()
-
-
-def is_in_snapshot(source: bytes | None) -> bool:
-    """Whether a stream ends inside of its first snapshot, which then is begun again."""
-    if not source:
-        return False
-    return json.loads(source)["offset"].get("snapshot_completed") is False

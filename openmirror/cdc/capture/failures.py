@@ -11,11 +11,6 @@ _AWAY = (
     "the server went away, and did not come back in a minute. Begin again once it is there: "
     "nothing is lost"
 )
-# Its thread for signals and the one that reads the log use the same object.
-_LOST_ITS_WAY = (
-    "the connector lost its way in a new snapshot of a table, as it does when one ends while it is "
-    "asked for. Begin again: nothing is lost"
-)
 _HALF_A_SNAPSHOT = (
     "a new snapshot of a table failed, as it may where the table was altered meanwhile. The "
     "connector is begun again without the rows that it had read, and asked once more"
@@ -56,7 +51,6 @@ _KNOWN = (
         "|I/O error|closed|reset by peer|shutting down|starting up",
         _AWAY,
     ),
-    ("IncrementalSnapshotContext", _LOST_ITS_WAY),
     ("a snapshot of a table failed", _HALF_A_SNAPSHOT),
     (
         "OutOfMemoryError|Java heap space",
@@ -65,7 +59,7 @@ _KNOWN = (
 )
 
 
-_PASSING = (_AWAY, _LOST_ITS_WAY, _HALF_A_SNAPSHOT)
+_PASSING = (_AWAY, _HALF_A_SNAPSHOT)
 """What needs no more than to begin again."""
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from openmirror.cdc.capture.preparing import CapturedTables
 from openmirror.cdc.capture.settings import CaptureSettings
-from openmirror.cdc.capture.signals import SIGNALS
 from openmirror.cdc.snapshot_marks import NOTIFICATIONS
 
 _MESSAGE = "SELECT pg_logical_emit_message(true, 'openmirror', '')"
@@ -60,13 +59,9 @@ def connector_properties(
         "provide.transaction.metadata": "true",
         # A slot that nobody moves on keeps the database's log for ever.
         "heartbeat.interval.ms": str(int(settings.heartbeat_seconds * 1000)),
-        # New snapshots of single tables: asked for by a file, and nothing is written into the
-        # database. Each ends only once a later transaction is seen, which a quiet database makes
-        # by this message alone.
+        # New snapshots of single tables write nothing into the database. Each ends only once a
+        # later transaction is seen, which a quiet database makes by this message alone.
         "read.only": "true",
-        "signal.enabled.channels": "file",
-        "signal.file": str(settings.spool / SIGNALS),
-        "signal.poll.interval.ms": "1000",
         "notification.enabled.channels": "sink",
         "notification.sink.topic.name": NOTIFICATIONS,
         "incremental.snapshot.chunk.size": "4096",

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Self
 from urllib.parse import unquote, urlsplit
 
+from openmirror.cdc.capture.asked_snapshots import AskedSnapshot
 from openmirror.errors import WrongRequest
 
 _SCHEMES = ("postgresql", "postgres")
@@ -79,6 +80,8 @@ class CaptureSettings:
     heartbeat_seconds: float = 5.0
     anew: bool = False
     """Whether the stream is given up, and begins anew with a snapshot."""
+    snapshot: AskedSnapshot | None = None
+    """A new snapshot of one table, to be taken once it has begun."""
 
     def __post_init__(self) -> None:
         if not _STREAM.match(self.stream):
@@ -109,5 +112,6 @@ class CaptureSettings:
                 "url": DatabaseUrl(**given["url"]),
                 "spool": Path(given["spool"]),
                 "tables": tuple(given["tables"]),
+                "snapshot": given["snapshot"] and AskedSnapshot(**given["snapshot"]),
             }
         )

@@ -12,6 +12,9 @@ from openmirror.cdc.spool.folder import Segment, SpoolDamaged, flush, identity_o
 from openmirror.cdc.stops import EventsLost, StreamReplaced
 from openmirror.protocol.streams import START, Offset, StreamIdentity
 
+SOURCE = b"openmirror.source"
+"""The key in a segment's schema under which the source's own place stands."""
+
 
 class SpoolReader:
     """A `RecordSource` over a spool's folder, while another process writes it.
@@ -92,6 +95,19 @@ class SpoolReader:
                 f"the stream in {self._folder} was begun anew ({now}, was {self._identity}): "
                 "begin the relay again"
             )
+
+
+def source_of(folder: Path) -> bytes | None:
+    """The source's own place behind a spool's last record, as it was given with it; None where it
+    has none.
+
+    Raises SpoolDamaged.
+    """
+    found = segments(folder)
+    if not found:
+        return None
+    newest = read_segment(folder, found[-1])
+    return (newest.schema.metadata or {}).get(SOURCE)
 
 
 def read_segment(folder: Path, segment: Segment) -> pa.Table:

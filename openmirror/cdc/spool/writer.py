@@ -13,12 +13,10 @@ import pyarrow as pa  # type: ignore[import-untyped]
 
 from openmirror.cdc.records import RECORDS
 from openmirror.cdc.spool.folder import given_up, made_or_found, segments, write_whole
-from openmirror.cdc.spool.reader import read_segment
+from openmirror.cdc.spool.reader import SOURCE, source_of
 from openmirror.errors import RootLocked
 from openmirror.protocol.streams import START, Offset, StreamIdentity
 
-SOURCE = b"openmirror.source"
-"""The key in a segment's schema under which the source's own place stands."""
 _LOCK = "_lock"
 
 
@@ -65,10 +63,7 @@ class SpoolWriter:
         self.identity: StreamIdentity = made_or_found(self._folder)
         found = segments(self._folder)
         self.next = found[-1].next if found else START
-        self.source = None
-        if found:
-            newest = read_segment(self._folder, found[-1])
-            self.source = (newest.schema.metadata or {}).get(SOURCE)
+        self.source = source_of(self._folder)
 
     def begin_anew(self) -> None:
         """Give up the stream, and begin another one that has no records."""
