@@ -96,6 +96,12 @@ TARGETS = (
         at_most=1.2,
     ),
     Target(
+        "warm commit, mixed, of a table and its history, beside a table alone",
+        Line("commit", "mixed, with a history", _OURS),
+        Line("commit", "mixed, hard deletes", _OURS),
+        at_most=2.2,
+    ),
+    Target(
         "warm commit, inserts only, beside a plain append",
         Line("commit", "inserts only", _OURS),
         Line("commit", "inserts only", "append"),

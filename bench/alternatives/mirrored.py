@@ -36,7 +36,7 @@ class Mirrored:
             for table in task.tables:
                 self._maintain(TableFolder(task.mirror, TablePath.parse(table)))
             return
-        if len(task.tables) > 1 or task.last > task.first:
+        if task.how == "drain" or len(task.tables) > 1 or task.last > task.first:
             done = drain(self._ports, self._engine, [task.mirror], WORKERS)
             if done.has_failed or done.stopped:
                 raise RuntimeError(f"the drain left {done.outcomes}")

@@ -9,8 +9,9 @@ from typing import Literal, Protocol
 
 from bench.workload import Place
 
-How = Literal["merge", "each", "append", "maintain"]
-"""One MERGE of all files; a MERGE for each of them; no search for keys, as inserts need none; what
+How = Literal["merge", "each", "append", "drain", "maintain"]
+"""One MERGE of all files; a MERGE for each of them; no search for keys, as inserts need none; by as
+many workers as a runner of openmirror has, which take a table and its history side by side; what
 openmirror does of itself while a table has nothing to do."""
 WORKERS = 2
 """Tables that are applied at once, by every alternative."""

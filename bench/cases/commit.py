@@ -11,7 +11,12 @@ from bench.workload import DELETES, INSERTS, MIXED, UPSERTS, Mix, Source
 NAME = "commit"
 TITLE = "Warm commit of one file"
 NEEDS = (OPENMIRROR, TUNED, DELTA_RS, APPEND)
-HARD, SOFT = "mixed, hard deletes", "mixed, soft deletes"
+HARD = "mixed, hard deletes"
+POLICIES: dict[str, tuple[dict[str, object], str]] = {
+    "mixed, soft deletes": ({"delete": "soft"}, "_deleted_at IS NULL"),
+    "mixed, with a history": ({"history": "scd2"}, "true"),
+}
+"""What a table's policy is to be, and which of its rows count then."""
 
 
 def run(running: Running) -> Measured:
@@ -21,7 +26,7 @@ def run(running: Running) -> Measured:
     for mix in (MIXED, UPSERTS, DELETES):
         _commits(running, counted, mix, (OPENMIRROR, TUNED, DELTA_RS))
     _commits(running, counted, INSERTS, (OPENMIRROR, APPEND))
-    _kinds_of_deletes(running, counted)
+    _policies(running, counted)
     scale = running.scale
     words = (
         f"{scale.rows:,} changes into a table of {scale.small_table:,} rows; medians of "
@@ -54,28 +59,33 @@ def _commits(
         way.check(table, source.totals())
 
 
-def _kinds_of_deletes(running: Running, counted: Counted) -> None:
-    """The same files for two tables of ours that take turns, one of which keeps what is deleted."""
-    scale, table = running.scale, "deletes"
-    lines = {HARD: "true", SOFT: "_deleted_at IS NULL"}
-    ways = {line: running.way(OPENMIRROR, f"{NAME}-{line.split()[-2]}") for line in lines}
-    ways[SOFT].place.settings(**{f"dbo.{table}": {"delete": "soft"}})
-    source = Source(f"{NAME} of deletes")
+def _policies(running: Running, counted: Counted) -> None:
+    """The same files for tables of ours that take turns, some of which keep what was.
+
+    A history is a second table of the same files: the seconds of its line are those until both
+    have them, by the two workers that all of these lines have.
+    """
+    scale, table = running.scale, "policies"
+    policies = {HARD: ({}, "true"), **POLICIES}
+    ways = {line: running.way(OPENMIRROR, "-".join([NAME, *line.split()[1:]])) for line in policies}
+    for line, way in ways.items():
+        way.place.settings(**{f"dbo.{table}": policies[line][0]})
+    source = Source(f"{NAME} of {table}")
     land(ways.values(), table, 1, source.changes(scale.small_table))
     for way in ways.values():
-        way.apply([table], 1, 1)
-    running.say(f"{NAME}: {HARD}, {SOFT}")
+        way.apply([table], 1, 1, "drain")
+    running.say(f"{NAME}: {', '.join(policies)}")
     for number in range(scale.warm_up + scale.commits):
         sequence = number + 2
         land(ways.values(), table, sequence, source.changes(scale.rows, MIXED))
         for line, way in ways.items():
             if number >= scale.warm_up:
                 rest()
-            seconds = way.apply([table], sequence, sequence)
+            seconds = way.apply([table], sequence, sequence, "drain")
             if number >= scale.warm_up:
                 counted.add(line, OPENMIRROR, seconds)
     for line, way in ways.items():
-        way.check(table, source.totals(), lines[line])
+        way.check(table, source.totals(), policies[line][1])
 
 
 def _how(alternative: Alternative) -> How:

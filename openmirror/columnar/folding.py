@@ -18,7 +18,8 @@ from openmirror.protocol.rows import WHOLE_UPDATES, Marker
 ChangePlaces = npt.NDArray[np.int64]
 """ChangePlaces of changes in the order of the batch, counted from 0."""
 Mask = npt.NDArray[np.bool_]
-_NEVER = -1
+NEVER = -1
+"""In place of a change: none."""
 _KINDS = (MergeKind.DELETE, MergeKind.PLAIN_INSERT, MergeKind.UPDATE)
 
 
@@ -47,8 +48,8 @@ def fold(keys: ChangePlaces, markers: npt.NDArray[np.int8]) -> Fold:
     begins_with_update = np.append(updates, False)[first_of_key(keys, at, alive, count)]
     is_u = at == u
     is_delete = at == d
-    is_update = is_u & (d == _NEVER)
-    is_plain = inserts | (is_u & (d != _NEVER) & begins_with_update)
+    is_update = is_u & (d == NEVER)
+    is_plain = inserts | (is_u & (d != NEVER) & begins_with_update)
     left = np.flatnonzero(is_delete | is_update | is_plain)
     values = np.where(inserts & (u > at), u, at)
     kinds = np.select([is_delete[left], is_plain[left]], [0, 1], default=2)
@@ -57,7 +58,7 @@ def fold(keys: ChangePlaces, markers: npt.NDArray[np.int8]) -> Fold:
 
 def last_of_key(keys: ChangePlaces, at: ChangePlaces, among: Mask, count: int) -> ChangePlaces:
     """For each change, the place of the last one among these that has its key, or -1."""
-    found = np.full(count, _NEVER, dtype=np.int64)
+    found = np.full(count, NEVER, dtype=np.int64)
     np.maximum.at(found, keys[among], at[among])
     return found[keys]
 
@@ -67,3 +68,12 @@ def first_of_key(keys: ChangePlaces, at: ChangePlaces, among: Mask, count: int) 
     found = np.full(count, len(at), dtype=np.int64)
     np.minimum.at(found, keys[among], at[among])
     return found[keys]
+
+
+def first_behind(keys: ChangePlaces, at: ChangePlaces, among: Mask) -> ChangePlaces:
+    """For each change, the next one among these that has its key; NEVER where there is none."""
+    order = keys * (len(keys) + 1) + at
+    [places] = np.nonzero(among)
+    places = places[np.argsort(order[places])]
+    found = np.append(places, NEVER)[np.searchsorted(order[places], order, side="right")]
+    return np.where((found != NEVER) & (keys[found] == keys), found, NEVER)

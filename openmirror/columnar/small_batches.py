@@ -9,15 +9,16 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
 
+from openmirror.columnar.changes import ChangesInOrder
 from openmirror.columnar.file_rows import RowsInMemory, TooLarge, read_file
 from openmirror.columnar.folding import ChangePlaces, Fold, fold
 from openmirror.columnar.growing import NotGrown, grown
 from openmirror.columnar.keys import bounds, numbered
 from openmirror.columnar.lineage import lineage_places, with_lineage
 from openmirror.columnar.soft_folding import LIVE, SoftFold, fold_softly
-from openmirror.formats.arrow_types import arrow_type
+from openmirror.columnar.version_batches import folded_versions
 from openmirror.plan import Batch
-from openmirror.ports import BadFile, Counts, FileStore
+from openmirror.ports import BadFile, FileStore
 from openmirror.ports.merge_rows import (
     DELETED,
     KIND,
@@ -29,9 +30,8 @@ from openmirror.ports.merge_rows import (
     positional,
     positions_of,
 )
-from openmirror.protocol.rows import DELETED_AT, UPDATES, Marker
+from openmirror.protocol.rows import DELETED_AT, Marker
 from openmirror.protocol.rules import Broken
-from openmirror.table.control import Truncated
 
 _NARROWEST = 8
 """Bytes of a row's cell, about: what is surely too large is not read first."""
@@ -41,7 +41,7 @@ class SmallBatches(BatchFolder):
     """Folds batches of at most `most_bytes` in memory; safe to use from several threads.
 
     Spark folds what this does not: larger batches, partial updates, tables with a version column,
-    whose keys may need what the table holds, and truncates that mark all of its rows.
+    whose keys may need what the table holds, and truncates that mark or close all of its rows.
     """
 
     def __init__(self, store: FileStore, most_bytes: int, threads: int = 2) -> None:
@@ -55,11 +55,12 @@ class SmallBatches(BatchFolder):
             return None
         try:
             found = self._read(batch)
+            if isinstance(found, BadFile):
+                return found
+            changes = ChangesInOrder(batch, found)
+            return folded_versions(changes) if batch.is_of_history else _folded(changes)
         except (TooLarge, NotGrown):
             return None
-        if isinstance(found, BadFile):
-            return found
-        return _folded(batch, found)
 
     def _is_for_here(self, batch: Batch) -> bool:
         if batch.frozen.version_column is not None:
@@ -92,24 +93,14 @@ class SmallBatches(BatchFolder):
 
 def _not_here(batch: Batch) -> list[int]:
     """Markers that Spark must fold."""
-    beyond = (Marker.PARTIAL_UPDATE, Marker.TRUNCATE) if batch.soft else (Marker.PARTIAL_UPDATE,)
+    keeps_all = batch.soft is not None or batch.is_of_history
+    beyond = (Marker.PARTIAL_UPDATE, Marker.TRUNCATE) if keeps_all else (Marker.PARTIAL_UPDATE,)
     return [marker.value for marker in beyond]
 
 
-def _folded(batch: Batch, files: Sequence[RowsInMemory]) -> FoldedBatch:
-    began, schema = time.monotonic(), batch.union.schema
-    markers = np.concatenate([file.markers for file in files])
-    columns = [
-        _joined([file.columns[at] for file in files], arrow_type(column.type))
-        for at, column in enumerate(schema.columns)
-    ]
-    counts = Counts(
-        inserts=int((markers == Marker.INSERT).sum()),
-        updates=int(np.isin(markers, [marker.value for marker in UPDATES]).sum()),
-        deletes=int(np.isin(markers, [Marker.DELETE.value, Marker.TRUNCATE.value]).sum()),
-        first_truncated=_first_truncated(batch, files),
-    )
-    columns = with_lineage(columns, batch, [len(file.markers) for file in files], markers)
+def _folded(changes: ChangesInOrder) -> FoldedBatch:
+    began, batch = time.monotonic(), changes.batch
+    schema, markers, columns = batch.union.schema, changes.markers, with_lineage(changes)
     [truncates] = np.nonzero(markers == Marker.TRUNCATE)
     if len(truncates):
         # Nothing comes of what was before the last of them, nor of its own row.
@@ -127,19 +118,13 @@ def _folded(batch: Batch, files: Sequence[RowsInMemory]) -> FoldedBatch:
     if batch.soft is not None:
         rows = _with_times(rows, placed, batch, soft_fold.deleted_by)
     return FoldedBatch(
-        counts=counts,
-        checksums={f.sequence: r.checksum for f, r in zip(batch.files, files, strict=True)},
+        counts=changes.counts(),
+        checksums=changes.checksums,
         rows=rows,
         needs=_needs(batch, rows, fold_of),
         truncates=bool(len(truncates)),
         fold_seconds=time.monotonic() - began,
     )
-
-
-def _joined(parts: Sequence[pa.ChunkedArray], kind: pa.DataType) -> pa.ChunkedArray:
-    """One chunk, from which rows can be taken by their places."""
-    chunks = [chunk for part in parts for chunk in part.chunks]
-    return pa.chunked_array([pa.concat_arrays(chunks)] if chunks else [], kind)
 
 
 def _as_they_are(count: int) -> SoftFold:
@@ -201,8 +186,3 @@ def _needs(batch: Batch, rows: pa.Table, folded: Fold) -> MergeNeeds:
         bounds={name: both for name, both in found.items() if both is not None},
         not_null=frozenset(name for name in positions if not merged.column(name).null_count),
     )
-
-
-def _first_truncated(batch: Batch, files: Sequence[RowsInMemory]) -> Truncated | None:
-    pairs = zip(batch.files, files, strict=True)
-    return next((Truncated(f.name, r.truncated) for f, r in pairs if r.truncated), None)

@@ -12,11 +12,19 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from openmirror.columnar.folding import ChangePlaces, Fold, Mask, first_of_key, fold, last_of_key
+from openmirror.columnar.folding import (
+    NEVER,
+    ChangePlaces,
+    Fold,
+    first_behind,
+    first_of_key,
+    fold,
+    last_of_key,
+)
 from openmirror.ports.merge_rows import MergeKind
 from openmirror.protocol.rows import WHOLE_UPDATES, Marker
 
-LIVE = -1
+LIVE = NEVER
 
 
 class SoftFold(NamedTuple):
@@ -37,7 +45,7 @@ def fold_softly(keys: ChangePlaces, markers: npt.NDArray[np.int8]) -> SoftFold:
     early = np.flatnonzero(~late)
     left = fold(keys[early], markers[early])
     values = early[left.values]
-    behind, first = _first_behind(keys, at, late), first_of_key(keys, at, late, count)
+    behind, first = first_behind(keys, at, late), first_of_key(keys, at, late, count)
     removes = left.kinds == MergeKind.DELETE
     unmarking = values[removes | (left.kinds == MergeKind.UPDATE)]
     marking = np.flatnonzero(late & (u == LIVE) & (first == at))
@@ -53,15 +61,6 @@ def fold_softly(keys: ChangePlaces, markers: npt.NDArray[np.int8]) -> SoftFold:
             [np.where(removes, LIVE, behind[values]), marking, np.full(len(unmarking), LIVE)]
         ),
     )
-
-
-def _first_behind(keys: ChangePlaces, at: ChangePlaces, among: Mask) -> ChangePlaces:
-    """For each change, the next one among these that has its key; LIVE where there is none."""
-    order = keys * (len(keys) + 1) + at
-    [places] = np.nonzero(among)
-    places = places[np.argsort(order[places])]
-    found = np.append(places, LIVE)[np.searchsorted(order[places], order, side="right")]
-    return np.where((found != LIVE) & (keys[found] == keys), found, LIVE)
 
 
 def _all(kind: MergeKind, places: ChangePlaces) -> Any:

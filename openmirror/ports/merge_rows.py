@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from openmirror.plan import Batch
 from openmirror.ports.tables import BadFile, Counts
+from openmirror.ports.version_rows import FoldedVersions
 from openmirror.protocol.checksums import Checksum
 from openmirror.protocol.names import fold_case
 from openmirror.protocol.schema import TableSchema
@@ -84,12 +85,14 @@ class FoldedBatch:
     """A `pyarrow.Table`: data columns by position in the types of the batch's union, `kind` as
     text, `may_insert` as a truth value. Where deletes are soft also `deleted`, as a truth value;
     `_deleted_at` is then NULL wherever the decision's time is still to be written, and so is
-    `_decided_at` of lineage in every row."""
+    `_decided_at` of lineage in every row. Of a history, what `versions` gives in parts."""
     needs: MergeNeeds
     truncates: bool
     """Whether the table is emptied before these rows."""
     fold_seconds: float
     """How long the fold took, once the files were read."""
+    versions: FoldedVersions | None = None
+    """Of a history."""
 
 
 class BatchFolder(Protocol):

@@ -43,7 +43,7 @@ from openmirror.spark.reading import read_changes
 from openmirror.spark.replacing_keys import are_unique, knows_how, replace_keys
 from openmirror.spark.state_ahead import StateAhead
 from openmirror.spark.transacting import activate, bind, commit_outcome, fresh_session
-from openmirror.spark.version_commits import commit_versions
+from openmirror.spark.version_commits import begin_history, commit_versions
 from openmirror.table.control import BatchKind
 from openmirror.table.layout import StorePath
 
@@ -93,9 +93,7 @@ class SparkEngine:
             self._ahead.want(self._spark_path(batch.table))
         if batch.begins is not None:
             return BeginningPrepared()
-        # What these fold away is what a history keeps.
-        folds_here = self._small_batches if not batch.is_of_history else None
-        small = folds_here.fold(batch) if folds_here else None
+        small = self._small_batches.fold(batch) if self._small_batches else None
         if small is not None:
             return small if isinstance(small, BadFile) else FoldedPrepared(small)
         with spark_is_alive():
@@ -178,8 +176,8 @@ class SparkEngine:
         self._ahead.committing(table)
         try:
             with spark_is_alive(), storage_answers(batch.table), commit_outcome() as outcome:
-                if isinstance(prepared, BeginningPrepared) or batch.is_of_history:
-                    self._commit_versions(batch, prepared, transaction, batch_record)
+                if isinstance(prepared, BeginningPrepared):
+                    self._begin_history(batch, transaction, batch_record, table)
                 else:
                     self._commit(batch, prepared, transaction, batch_record, table)
         finally:
@@ -203,6 +201,25 @@ class SparkEngine:
             committing.enable_widening(self._fresh(), table)
         activate(session)
         bind(session, transaction, batch_record)
+        written = (batch, table, transaction, batch_record)
+        if batch.is_of_history:
+            deferred = commit_versions(session, batch, prepared, how, *written[1:])
+        else:
+            deferred = self._commit_rows(session, prepared, how, *written)
+        if deferred:
+            # Whoever dies here leaves it to the next batch.
+            set_properties(self._fresh(), table, deferred)
+
+    def _commit_rows(
+        self,
+        session: SparkSession,
+        prepared: SparkPrepared | FoldedPrepared,
+        how: Commit,
+        batch: Batch,
+        table: str,
+        transaction: Transaction,
+        batch_record: str,
+    ) -> dict[str, str]:
         into = None if how in _FROM_NOTHING else table
         rows = merge_rows(prepared, batch, session, into)
         written = (batch, table, transaction, batch_record)
@@ -230,35 +247,15 @@ class SparkEngine:
                 replace_keys(session, rows.frame, *written)
             case Commit.MERGE:
                 committing.merge(session, rows, batch, table)
-        if deferred:
-            # Whoever dies here leaves it to the next batch.
-            set_properties(self._fresh(), table, deferred)
+        return deferred
 
-    def _commit_versions(
-        self,
-        batch: Batch,
-        prepared: SparkPrepared | FoldedPrepared | BeginningPrepared,
-        transaction: Transaction,
-        batch_record: str,
+    def _begin_history(
+        self, batch: Batch, transaction: Transaction, batch_record: str, table: str
     ) -> None:
-        assert not isinstance(prepared, FoldedPrepared)  # none is folded here
-        table, rewrites = self._spark_path(batch.table), must_rewrite(batch)
-        session = prepared.session if isinstance(prepared, SparkPrepared) else self._fresh()
-        if batch.kind is BatchKind.EXTEND and batch.features.is_due:
-            set_features(self._fresh(), table, batch.features)
-        if batch.kind is BatchKind.EXTEND and batch.union.widened and not rewrites:
-            committing.enable_widening(self._fresh(), table)
+        session = self._fresh()
         activate(session)
         bind(session, transaction, batch_record)
-        deferred = commit_versions(
-            session,
-            batch,
-            prepared,
-            self._spark_path,
-            transaction,
-            batch_record,
-            rewrites=rewrites,
-        )
+        deferred = begin_history(session, batch, self._spark_path, transaction, batch_record)
         if deferred:
             set_properties(self._fresh(), table, deferred)
 
@@ -270,7 +267,8 @@ class SparkEngine:
         table: str,
     ) -> BatchShape:
         is_folded, union = isinstance(prepared, FoldedPrepared), batch.union
-        # A truncate that marks rows keeps all of them.
+        # A truncate that marks rows, or closes versions, keeps all of them.
+        keeps_all = batch.soft is not None or batch.is_of_history
         marks_all = prepared.truncates and batch.soft is not None
         unique_at = batch.unique_at
         if unique_at is not None and (batch.soft or batch.hardens or not knows_how(session)):
@@ -278,7 +276,7 @@ class SparkEngine:
         asks = batch.kind is BatchKind.EXTEND and (is_folded or unique_at is not None)
         return BatchShape(
             kind=batch.kind,
-            truncates=prepared.truncates and not marks_all,
+            truncates=prepared.truncates and not keeps_all,
             rewrites=must_rewrite(batch) or batch.hardens or marks_all,
             widens=bool(union.widened),
             adds_columns=bool(union.added),

@@ -69,11 +69,5 @@ def quoted(name: str) -> str:
 
 def named(frame: DataFrame, schema: TableSchema) -> DataFrame:
     """The data columns of a frame under the table's own names."""
-    return frame.select(*_named(schema, positional(len(schema.columns))))
-
-
-def _named(schema: TableSchema, columns: Sequence[str]) -> list[Column]:
-    return [
-        F.col(position).alias(column.name)
-        for position, column in zip(columns, schema.columns, strict=True)
-    ]
+    pairs = zip(positional(len(schema.columns)), schema.columns, strict=True)
+    return frame.selectExpr(*(f"{position} AS {quoted(column.name)}" for position, column in pairs))

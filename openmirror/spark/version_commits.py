@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -10,74 +12,101 @@ from openmirror.errors import ConditionFailed
 from openmirror.plan import Batch
 from openmirror.plan.decisions import Beginning
 from openmirror.ports import Transaction
-from openmirror.ports.merge_rows import KIND
+from openmirror.ports.merge_rows import KIND, MergeNeeds
+from openmirror.ports.version_rows import VersionKind
 from openmirror.protocol.rows import DELETED_AT, Marker
 from openmirror.protocol.versions import IS_CURRENT, ChangePlace
 from openmirror.spark import committing
+from openmirror.spark.choosing import Commit
 from openmirror.spark.frames import quoted, same_key
-from openmirror.spark.markers import KeyFacts, RowPlace
-from openmirror.spark.merging import IN_ONE_TASK, in_few_tasks
+from openmirror.spark.markers import RowPlace
+from openmirror.spark.merging import IN_ONE_TASK, in_few_tasks, needs_of
 from openmirror.spark.places import SparkPaths
-from openmirror.spark.prepared import BeginningPrepared, SparkPrepared
+from openmirror.spark.prepared import FoldedPrepared, SparkPrepared
 from openmirror.spark.version_folding import (
-    CLOSES,
-    OPENS,
     VersionColumns,
+    VersionRows,
     begun,
     fold_versions,
+    folded_before,
     only_opened,
 )
-from openmirror.table.control import BatchKind
 
 
 def commit_versions(
     session: SparkSession,
     batch: Batch,
-    prepared: SparkPrepared | BeginningPrepared,
-    place_of: SparkPaths,
+    prepared: SparkPrepared | FoldedPrepared,
+    how: Commit,
+    table: str,
     transaction: Transaction,
     batch_record: str,
-    *,
-    rewrites: bool,
 ) -> dict[str, str]:
     """Commit a batch of a history; the session carries the transaction already.
 
-    `rewrites` says whether the whole table must be written again. Returns the properties that are
-    still to be set, as `committing.rewrite` does.
+    Returns the properties that are still to be set, as `committing.rewrite` does.
     """
-    table, columns = place_of(batch.table), VersionColumns.of(batch)
-    written = (batch, table, transaction, batch_record)
-    if isinstance(prepared, BeginningPrepared):
-        assert batch.begins is not None
-        rows = begun(_current_rows(session, batch, batch.begins, place_of), columns, batch.last)
-        closing = columns.closed(columns.beginning(batch.last))
-        return _anew(session, rows, closing, columns, *written)
-    if batch.kind is BatchKind.REPLACE:
-        rows = _folded(prepared, None, columns).select(*columns.data)
+    columns, written = VersionColumns.of(batch), (batch, table, transaction, batch_record)
+    if how is Commit.REPLACE:
+        rows = _folded(session, prepared, None, columns).opens
         closing = columns.closed(columns.re_creation())
         return _anew(session, rows, closing, columns, *written)
-    if prepared.counts.only_inserts and not rewrites:
-        committing.append(_folded(prepared, None, columns).select(*columns.data), *written)
+    if how is Commit.APPEND:
+        committing.append(_folded(session, prepared, None, columns).opens, *written)
         return {}
     present = committing.present_rows(session, table, batch)
+    if how is Commit.OVERWRITE:
+        present = present.coalesce(1)
     is_open = F.col(columns.ours[IS_CURRENT])
-    folded = _folded(prepared, present.where(is_open), columns)
-    first_truncate = next(iter(prepared.marked.truncates), None)
-    if rewrites:
-        rows = _rewritten(present, folded, columns, first_truncate)
-        return committing.begin_anew(session, rows, *written)
-    _merge(session, folded, columns, prepared.marked.keys, first_truncate, batch, table)
-    return {}
+    folded = _folded(session, prepared, present.where(is_open), columns)
+    first_truncate = next(iter(_truncates(prepared)), None)
+    if how is Commit.MERGE:
+        needs = needs_of(prepared, batch)
+        _merge(session, folded.both, columns, needs, first_truncate, batch, table)
+        return {}
+    rows = _applied(present, folded, columns, first_truncate, few=how is Commit.OVERWRITE)
+    if how is Commit.OVERWRITE:
+        committing.overwrite_rows(rows.coalesce(1), *written)
+        return {}
+    return committing.begin_anew(session, rows, *written)
+
+
+def begin_history(
+    session: SparkSession,
+    batch: Batch,
+    place_of: SparkPaths,
+    transaction: Transaction,
+    batch_record: str,
+) -> dict[str, str]:
+    """Commit what a history begins with: the rows of its current table, and what it had, closed."""
+    assert batch.begins is not None
+    columns = VersionColumns.of(batch)
+    rows = begun(_current_rows(session, batch, batch.begins, place_of), columns, batch.last)
+    closing = columns.closed(columns.beginning(batch.last))
+    table = place_of(batch.table)
+    return _anew(session, rows, closing, columns, batch, table, transaction, batch_record)
+
+
+def _truncates(prepared: SparkPrepared | FoldedPrepared) -> Sequence[RowPlace]:
+    return prepared.marked.truncates if isinstance(prepared, SparkPrepared) else ()
 
 
 def _folded(
-    prepared: SparkPrepared, present: DataFrame | None, columns: VersionColumns
-) -> DataFrame:
+    session: SparkSession,
+    prepared: SparkPrepared | FoldedPrepared,
+    present: DataFrame | None,
+    columns: VersionColumns,
+) -> VersionRows:
+    if isinstance(prepared, FoldedPrepared):
+        assert prepared.folded.versions is not None
+        return folded_before(session, prepared.folded.versions, present, columns)
     changes = in_few_tasks(prepared.changes, prepared)
     if prepared.counts.only_inserts:
-        return only_opened(changes, columns).withColumn(KIND, F.lit(OPENS))
-    few = prepared.counts.operations <= IN_ONE_TASK
-    return fold_versions(changes, prepared.marked, present, columns, few=few)
+        rows = only_opened(changes, columns).withColumn(KIND, F.lit(str(VersionKind.OPENS)))
+    else:
+        few = prepared.counts.operations <= IN_ONE_TASK
+        rows = fold_versions(changes, prepared.marked, present, columns, few=few)
+    return VersionRows.of(rows, columns)
 
 
 def _current_rows(
@@ -141,36 +170,39 @@ def _truncating(columns: VersionColumns, first: RowPlace) -> dict[str, Column]:
     return columns.closed(columns.as_place(place))
 
 
-def _rewritten(
-    present: DataFrame, folded: DataFrame, columns: VersionColumns, truncated: RowPlace | None
+def _applied(
+    present: DataFrame,
+    folded: VersionRows,
+    columns: VersionColumns,
+    truncated: RowPlace | None,
+    *,
+    few: bool,
 ) -> DataFrame:
-    """Every version after the batch; the table is read inside the query that writes it."""
-    ends = folded.where(F.col(KIND) == CLOSES).select(
-        *columns.matched, *columns.closing, F.lit(True).alias("ends")
-    )
+    """Every version after the batch; the table is read inside the query that writes it.
+
+    `few` rows of the batch are held, instead of sorting those of the table.
+    """
+    ends = folded.closes.select(*columns.matched, *columns.closing, F.lit(True).alias("ends"))
+    ends = (ends.hint("shuffle_hash") if few else ends).alias("s")
     is_open = F.col(f"t.{columns.ours[IS_CURRENT]}")
-    joined = present.alias("t").join(ends.alias("s"), same_key(columns.matched) & is_open, "left")
-    closed = F.col("ends").isNotNull()
-    rows = joined.select(
+    joined = present.alias("t").join(ends, same_key(columns.matched) & is_open, "left")
+    rows = joined.selectExpr(
         *(
-            F.when(closed, F.col(f"s.{name}")).otherwise(F.col(f"t.{name}")).alias(name)
-            if name in columns.closing
-            else F.col(f"t.{name}").alias(name)
+            f"IF(ends, s.{name}, t.{name}) AS {name}" if name in columns.closing else f"t.{name}"
             for name in columns.data
         )
     )
     if truncated is not None:
         still_open = F.col(columns.ours[IS_CURRENT])
         rows = _closed_where(rows, still_open, _truncating(columns, truncated), columns)
-    opened = folded.where(F.col(KIND) == OPENS).select(*columns.data)
-    return rows.unionByName(opened)
+    return rows.unionByName(folded.opens)
 
 
 def _merge(
     session: SparkSession,
     folded: DataFrame,
     columns: VersionColumns,
-    facts: KeyFacts,
+    needs: MergeNeeds,
     truncated: RowPlace | None,
     batch: Batch,
     table: str,
@@ -187,22 +219,24 @@ def _merge(
         F.col(KIND).alias(kind),
     )
     is_open = f"t.{names[columns.ours[IS_CURRENT]]}"
-    matches = [f"s.{kind} = '{CLOSES}'", is_open]
+    matches = [f"s.{kind} = '{VersionKind.CLOSES}'", is_open]
     before = {column.name for column in schema.columns} - {c.name for c in batch.union.added}
     for position, column in zip(columns.data, schema.columns, strict=True):
         # What comes with this batch is NULL in every row of the table.
         if position in columns.matched and column.name in before:
-            same = "=" if position in facts.not_null else "<=>"
+            same = "=" if position in needs.not_null else "<=>"
             matches.append(f"t.{names[position]} {same} s.{names[position]}")
     condition = " AND ".join(matches)
     if truncated is None:
-        condition += committing.within(facts.bounds, schema)
+        condition += committing.within(needs.bounds, schema)
     builder = DeltaTable.forPath(session, table).alias("t").merge(source.alias("s"), condition)
     if batch.union.added or batch.union.widened:
         builder = builder.withSchemaEvolution()
     builder = builder.whenMatchedUpdate(
         set={names[position]: f"s.{names[position]}" for position in columns.closing}
-    ).whenNotMatchedInsert(f"s.{kind} = '{OPENS}'", {name: f"s.{name}" for name in names.values()})
+    ).whenNotMatchedInsert(
+        f"s.{kind} = '{VersionKind.OPENS}'", {name: f"s.{name}" for name in names.values()}
+    )
     if truncated is not None:
         closing = _truncating(columns, truncated)
         builder = builder.whenNotMatchedBySourceUpdate(

@@ -12,12 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, IntegerType, StructField, StructType
 
 from openmirror.plan import Batch
 from openmirror.ports.merge_rows import KIND, positional, positions_of
+from openmirror.ports.version_rows import AT_LEAST_ONCE, FoldedVersions, VersionKind
 from openmirror.protocol.rows import Marker
 from openmirror.protocol.versions import (
     BEGIN,
@@ -29,7 +30,15 @@ from openmirror.protocol.versions import (
     VALID_TO,
     ChangePlace,
 )
-from openmirror.spark.frames import ABSENT, MARKER, ROW, SEQUENCE, micros, sql_type
+from openmirror.spark.frames import (
+    ABSENT,
+    MARKER,
+    ROW,
+    SEQUENCE,
+    micros,
+    same_key,
+    sql_type,
+)
 from openmirror.spark.interpreter import versions_passed
 from openmirror.spark.interpreting import as_python_orders
 from openmirror.spark.markers import MarkedRows
@@ -37,10 +46,6 @@ from openmirror.spark.soft_deletes import truncates_as_deletes
 from openmirror.spark.version_column import version_column_of
 from openmirror.spark.versioned_folding import GROUP
 
-OPENS = "opens"
-"""The kind of a row that is a new version."""
-CLOSES = "closes"
-"""The kind of a row that closes the open versions of its key, of its version where there is one."""
 _BEFORE_ALL = -1
 _PASSED = ArrayType(
     StructType(
@@ -148,6 +153,68 @@ def only_opened(changes: DataFrame, columns: VersionColumns) -> DataFrame:
     return changes.select(*columns.typed({**own, **columns.opened(place)}))
 
 
+@dataclass(frozen=True)
+class VersionRows:
+    """What a batch does to a history."""
+
+    opens: DataFrame
+    """The new versions, by position."""
+    closes: DataFrame
+    """One row for each key, by position: it closes the open versions of it."""
+    _both: DataFrame | None = None
+    """All of them with `kind`, where they come of one frame."""
+
+    @classmethod
+    def of(cls, both: DataFrame, columns: VersionColumns) -> VersionRows:
+        """The two parts of a frame with `kind`."""
+        opens, closes = (both.where(F.col(KIND) == str(kind)) for kind in VersionKind)
+        return cls(opens.select(*columns.data), closes.select(*columns.data), both)
+
+    @property
+    def both(self) -> DataFrame:
+        """All of them, with `kind`."""
+        if self._both is not None:
+            return self._both
+        opens = self.opens.withColumn(KIND, F.lit(str(VersionKind.OPENS)))
+        return opens.unionByName(self.closes.withColumn(KIND, F.lit(str(VersionKind.CLOSES))))
+
+
+def folded_before(
+    session: SparkSession,
+    folded: FoldedVersions,
+    present: DataFrame | None,
+    columns: VersionColumns,
+) -> VersionRows:
+    """The rows of a batch that was folded in this process.
+
+    `present` as for `fold_versions`; it is read only where it matters how many versions a key has.
+    """
+    # With the time of the decision as a value of each row: as a literal of the plan it would make
+    # Spark compile that anew for each commit.
+    typed, at = ", ".join(f"{n} {columns.types[n]}" for n in columns.data), columns.decided_at
+    if folded.asks:
+        asking = session.createDataFrame(folded.opens(at), f"{typed}, {AT_LEAST_ONCE} boolean")
+        opens = _for_each_open(asking.coalesce(1), present, columns)
+    else:
+        opens = session.createDataFrame(folded.opens(at), typed)
+    return VersionRows(
+        opens.coalesce(1), session.createDataFrame(folded.closes(at), typed).coalesce(1)
+    )
+
+
+def _for_each_open(
+    rows: DataFrame, present: DataFrame | None, columns: VersionColumns
+) -> DataFrame:
+    """New versions, of which some are opened for each version of their key that is open."""
+    once = F.coalesce(AT_LEAST_ONCE, F.lit(True))
+    if present is None:
+        return rows.where(once).drop(AT_LEAST_ONCE)
+    found = present.select(*columns.keys, F.lit(True).alias("open")).alias("t")
+    few, asks = rows.hint("shuffle_hash").alias("s"), F.col(AT_LEAST_ONCE).isNotNull()
+    for_each = found.join(few, same_key(columns.keys) & asks, "right")
+    return for_each.where(F.col("open") | once).select(*(f"s.{name}" for name in columns.data))
+
+
 def fold_versions(
     changes: DataFrame,
     marked: MarkedRows,
@@ -188,7 +255,11 @@ def fold_versions(
     closing = columns.closed(_place(columns, end[MARKER], end[SEQUENCE], end[ROW]))
     for name, value in closing.items():
         values[name] = F.when(is_closed, value).otherwise(values[name])
-    kind = F.when(own[SEQUENCE] == _BEFORE_ALL, CLOSES).otherwise(OPENS).alias(KIND)
+    kind = (
+        F.when(own[SEQUENCE] == _BEFORE_ALL, VersionKind.CLOSES)
+        .otherwise(VersionKind.OPENS)
+        .alias(KIND)
+    )
     return rows.select(*columns.typed(values), kind)
 
 

@@ -18,8 +18,10 @@ from openmirror.formats.inspect import ChangeFileInspector
 from openmirror.plan import Batch
 from openmirror.plan.facts import LandedFile
 from openmirror.plan.features import TableFeatures
+from openmirror.plan.history import VERSIONS
 from openmirror.plan.observed import InsertPolicy, TablePolicy
 from openmirror.plan.own_columns import OwnColumns
+from openmirror.plan.own_group import with_columns
 from openmirror.plan.soft_deletes import Deletes
 from openmirror.ports import BadFile, Entry
 from openmirror.ports.merge_rows import FoldedBatch
@@ -311,3 +313,34 @@ def test_a_truncate_that_marks_rows_is_folded_by_spark(landing: Landing) -> None
     landing.put(changes((0, 1), (100, 1), marker=pa.int32()))
     assert softly(landing) is None
     assert isinstance(landing.fold("id"), FoldedBatch)
+
+
+def versions(landing: Landing) -> FoldedBatch | BadFile | None:
+    """The fold of all that lies there, of the folder's history."""
+    batch = replace(landing.batch("id"), folder=FOLDER.history)
+    union = SchemaUnion(with_columns(batch.union.schema, [VERSIONS]))
+    return SmallBatches(landing.store, MOST).fold(replace(batch, union=union))
+
+
+def test_a_history_has_a_row_for_each_version_and_the_place_of_what_opened_and_closed_it(
+    landing: Landing,
+) -> None:
+    landing.put(changes((0, 1), (1, 2), marker=pa.int32()))
+    landing.put(changes((2, 1), (4, 2), marker=pa.int32()))
+    rows = rows_of(versions(landing))
+    names = with_columns(landing.schema, [VERSIONS]).names
+    places = ("_operation", "_sequence", "_row", "_closed_operation", "_closed_sequence")
+    at = [f"c{names.index(name)}" for name in ("id", *places, "_closed_row")]
+    found = [(*(row[name] for name in at), row["kind"], row["at_least_once"]) for row in rows]
+    assert found == [
+        (1, "insert", 1, 1, "delete", 2, 1, "opens", None),
+        (2, "update", 1, 2, "upsert", 2, 2, "opens", True),
+        (2, "upsert", 2, 2, None, None, None, "opens", True),
+        (2, "update", 1, 2, "update", 1, 2, "closes", None),
+        (1, "delete", 2, 1, "delete", 2, 1, "closes", None),
+    ]
+
+
+def test_a_truncate_that_closes_versions_is_folded_by_spark(landing: Landing) -> None:
+    landing.put(changes((0, 1), (100, 1), marker=pa.int32()))
+    assert versions(landing) is None
