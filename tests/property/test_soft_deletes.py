@@ -15,8 +15,8 @@ from openmirror.plan.decisions import Idle
 from openmirror.protocol.rows import Change, ChangeFile, Marker, SoftDeletes, interpret
 from openmirror.table import layout
 from tests.property.histories import DECIDED
-from tests.property.test_histories import PATHS, check, with_decided
-from tests.zone import EVERY_PATH, MIRROR, Mirror, Paths, bag
+from tests.property.test_histories import Recording, check, with_decided
+from tests.zone import MIRROR, Mirror, bag
 
 SOFT = SoftDeletes()
 _SMALL = {"keys": 60, "files": 5, "rows": 120}
@@ -80,13 +80,11 @@ def _arrow(rows: list[_Row], value: pa.DataType) -> pa.Table:
     )
 
 
-@pytest.mark.parametrize(
-    ("paths", "truncates"), [*((paths, False) for paths in PATHS), (EVERY_PATH, True)]
-)
+@pytest.mark.parametrize("truncates", [False, True])
 def test_rows_have_the_time_at_which_their_publisher_says_that_they_were_deleted(
-    mirror: Mirror, paths: Paths, truncates: bool
+    mirror: Mirror, truncates: bool
 ) -> None:
-    draw = random.Random(f"{paths} {truncates}")
+    draw = random.Random(f"times {truncates}")
     settings = {"delete": "soft", "deletedAt": "AT"}
     path = mirror.zone.root / layout.mirror_settings(MIRROR)
     path.write_text(json.dumps({"openmirror": settings}))
@@ -97,7 +95,8 @@ def test_rows_have_the_time_at_which_their_publisher_says_that_they_were_deleted
         kind = pa.int64() if number == len(files) else pa.int32()
         mirror.zone.put("t", number, _arrow(rows, kind))
     limits = replace(mirror.ports.limits, batch_files=2 if truncates else 1)
-    worker = Mirror(mirror.zone, mirror.spark, limits, paths=paths)
+    worker = Mirror(mirror.zone, mirror.spark, limits)
+    worker.engine = Recording(mirror)
     assert isinstance(worker.reconcile_until_idle("t"), Idle)
     changes = [
         ChangeFile(
