@@ -20,6 +20,7 @@ from openmirror.protocol.rows import (
     SoftDeletes,
     interpret,
 )
+from openmirror.protocol.versions import apply_to_history, empty_history
 from tests.harness.publishing import file_name
 from tests.property.histories import DECIDED
 from tests.zone import Zone
@@ -77,6 +78,13 @@ class Published:
         """What the interpreter makes of this incarnation's files, all decided at `DECIDED`."""
         keys, files = ["id"] if self._keyed else [], self._sent[:through]
         return interpret(files, keys, None, self._soft, DECIDED, self._lineage).rows
+
+    def versions(self, incarnation: str) -> list[dict[str, Any]]:
+        """The history of this incarnation's files, all decided at `DECIDED`."""
+        history = empty_history(["id"], None, incarnation)
+        for sequence, file in enumerate(self._sent, start=1):
+            apply_to_history(history, file, sequence, DECIDED)
+        return history.rows
 
     def where_files_are(self) -> tuple[list[int], list[int]]:
         """The sequences of what lies in the folder, and of what lies in its archive."""

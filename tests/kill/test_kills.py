@@ -9,21 +9,18 @@ is a runner of the queue (test_queue_kills).
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection
-from contextlib import suppress
+from collections.abc import Collection
 from typing import Any
 
 import pytest
 
 from openmirror.plan.decisions import Idle
 from openmirror.ports import Step
-from openmirror.runtime.draining import drain
 from openmirror.runtime.sweeping import clean
 from openmirror.table import layout
 from openmirror.table.control import DecidedBatch
 from openmirror.table.log import TableLog
-from tests.kill.driver import MOST_WORKERS, OBSERVATIONS_OF_A_DROP
-from tests.kill.dying import Death, Killed
+from tests.kill.drains import runners_that_die
 from tests.kill.publishing import Published
 from tests.kill.runners import killed_at
 from tests.property.test_histories import with_decided
@@ -61,32 +58,6 @@ def _rows(mirror: Mirror, table: Published) -> list[Any]:
     return bag(map(with_decided, mirror.rows(table.name)))
 
 
-def _dies_at(mirror: Mirror, step: Step, count: int) -> None:
-    """Another runner of this process works like one of its own, and dies at this step."""
-    death = Death(step, count)
-    another = mirror.with_steps(death)
-    ports, engine = death.ports(another.ports), death.port(another.engine)
-    with suppress(Killed):
-        for _ in range(OBSERVATIONS_OF_A_DROP):
-            drain(ports, engine, [MIRROR], MOST_WORKERS)
-    assert death.came, f"too few tables came to {step}"
-
-
-_Dies = Callable[[Step, int], None]
-
-
-def _of(mirror: Mirror, processes: Collection[Step]) -> _Dies:
-    """Runners that die; at these steps they are processes."""
-
-    def dies(step: Step, count: int) -> None:
-        if step in processes:
-            killed_at(mirror.zone, step, count)
-        else:
-            _dies_at(mirror, step, count)
-
-    return dies
-
-
 @pytest.mark.parametrize(
     "processes",
     [set(), pytest.param(set(Step), marks=pytest.mark.soak)],
@@ -95,7 +66,7 @@ def _of(mirror: Mirror, processes: Collection[Step]) -> _Dies:
 def test_tables_come_out_right_whatever_step_of_an_apply_or_a_drop_their_runners_died_at(
     mirror: Mirror, processes: Collection[Step]
 ) -> None:
-    zone, dies_at = mirror.zone, _of(mirror, processes)
+    zone, dies_at = mirror.zone, runners_that_die(mirror, processes)
     path = zone.root / layout.mirror_settings(MIRROR)
     path.parent.mkdir(parents=True, exist_ok=True)
     traced = {"dbo.merged": {"delete": "soft", "lineage": True}}
