@@ -74,7 +74,6 @@ class Here:
 
 
 @pytest.mark.spark
-@pytest.mark.soak
 def test_tables_under_constant_change_stay_small_and_exact(
     tmp_path: Path, spark: SparkSession
 ) -> None:
