@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from tests.azurite import accounts, azurite, work_queue  # noqa: F401 - fixtures
 from tests.harness.halves import WITH_SPARK
-from tests.harness.jvm import quick
+from tests.harness.jvm import LASTING, quick
 from tests.harness.small_data import FOR_SMALL_DATA
 from tests.spark_accounts import served  # noqa: F401 - a fixture
 from tests.zone import Mirror, Zone
@@ -53,7 +53,7 @@ def spark() -> Iterator[SparkSession]:
         driver_memory="3g",
         class_path=jars,
         overrides=FOR_SMALL_DATA,
-        java_options=java_options(default_cache(), jars),
+        java_options=f"{java_options(default_cache(), jars)} {LASTING}",
     )
     yield session
     session.stop()
