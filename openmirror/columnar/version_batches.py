@@ -15,7 +15,7 @@ from openmirror.columnar.changes import ChangesInOrder
 from openmirror.columnar.file_rows import TooLarge
 from openmirror.columnar.folding import NEVER
 from openmirror.columnar.keys import bounds, numbered
-from openmirror.columnar.version_folding import VersionFold, fold_versions
+from openmirror.columnar.version_folding import TooManyVersions, VersionFold, fold_versions
 from openmirror.ports.merge_rows import KIND, FoldedBatch, MergeNeeds, positional, positions_of
 from openmirror.ports.version_rows import AT_LEAST_ONCE, VersionKind
 from openmirror.protocol.versions import CLOSED, IS_CURRENT, OPENED, VALID_FROM, VALID_TO
@@ -31,9 +31,11 @@ def folded_versions(changes: ChangesInOrder) -> FoldedBatch:
     schema, count = batch.union.schema, len(changes.markers)
     placed = dict(zip(positional(len(schema.columns)), changes.columns, strict=True))
     keys = positions_of(schema, batch.frozen.key_columns)
-    found = fold_versions(numbered([placed[key] for key in keys], count), changes.markers)
-    if len(found.values) > _MOST_VERSIONS * (count + 1):
-        raise TooLarge(batch.files[0].path)
+    numbers, most = numbered([placed[key] for key in keys], count), _MOST_VERSIONS * (count + 1)
+    try:
+        found = fold_versions(numbers, changes.markers, most)
+    except TooManyVersions as error:
+        raise TooLarge(batch.files[0].path) from error
     rows = _rows(changes, found)
     ours = positions_of(schema, _OURS)
     closing = rows.filter(pa.array(found.closes))

@@ -41,8 +41,15 @@ class VersionFold(NamedTuple):
     """Which of those are opened where the table has none, too."""
 
 
-def fold_versions(keys: ChangePlaces, markers: npt.NDArray[np.int8]) -> VersionFold:
-    """Fold changes in their order; `keys` numbers each change's key from 0 on."""
+class TooManyVersions(Exception):
+    """A batch opens more versions than may be held: each update of a bag of rows makes as many."""
+
+
+def fold_versions(keys: ChangePlaces, markers: npt.NDArray[np.int8], most: int) -> VersionFold:
+    """Fold changes in their order; `keys` numbers each change's key from 0 on.
+
+    Raises TooManyVersions for more than `most` versions.
+    """
     count = int(keys.max()) + 1 if len(keys) else 0
     at = np.arange(len(keys), dtype=np.int64)
     inserts, deletes = markers == Marker.INSERT, markers == Marker.DELETE
@@ -50,15 +57,17 @@ def fold_versions(keys: ChangePlaces, markers: npt.NDArray[np.int8]) -> VersionF
     closing = updates | deletes
     # A key is as good as another one behind each of its deletes: nothing of it is open there.
     gone = _before_in_key(keys, deletes)
-    _, lives = np.unique(keys * (len(keys) + 1) + gone, return_inverse=True)
-    lives = lives.astype(np.int64)
-    so_far = _before_in_key(lives, inserts)
-    first = first_of_key(lives, at, updates, len(keys))
+    _, spans = np.unique(keys * (len(keys) + 1) + gone, return_inverse=True)
+    spans = spans.astype(np.int64)
+    so_far = _before_in_key(spans, inserts)
+    first = first_of_key(spans, at, updates, len(keys))
     before = np.append(so_far, 0)[first]
     since = so_far - before
     asks = updates & (gone == 0)
     at_least = np.where(asks, 0, 1)
     times = np.select([inserts, updates], [1, np.maximum(at_least, before) + since], 0)
+    if int(times.sum()) > most:
+        raise TooManyVersions(int(times.sum()))
     opened, asking = np.repeat(at, times), at[asks]
     ends = at[closing & (first_of_key(keys, at, closing, count) == at)]
     values = np.concatenate([opened, asking, ends])

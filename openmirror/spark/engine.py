@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from openmirror.plan import Batch
+from openmirror.plan.features import CHANGE_DATA_FEED
 from openmirror.plan.maintenance_steps import MaintenanceStep
 from openmirror.plan.observed import TypeChange
 from openmirror.ports import BadFile, CommitResult, Converter, Prepared, Transaction
@@ -21,7 +22,7 @@ from openmirror.protocol.versions import IS_CURRENT
 from openmirror.spark import committing
 from openmirror.spark.altering import set_features, set_properties
 from openmirror.spark.base_rows import first_without_base
-from openmirror.spark.choosing import BatchShape, Commit, choose
+from openmirror.spark.choosing import BatchShape, Commit, CurrentTable, choose
 from openmirror.spark.converting import converted
 from openmirror.spark.copies import CopiedFiles, Copies
 from openmirror.spark.failures import reading_files, spark_is_alive, storage_answers
@@ -286,8 +287,15 @@ class SparkEngine:
             rows=prepared.counts.operations,
             keys=frozenset(positions_of(union.schema, batch.frozen.key_columns)),
             unique_at=unique_at,
-            table=self._ahead.current(session, table) if asks else None,
+            table=self._current(batch, session, table) if asks else None,
         )
+
+    def _current(self, batch: Batch, session: SparkSession, table: str) -> CurrentTable | None:
+        """What is known of a table, with the change feed that comes with this very batch."""
+        current = self._ahead.current(session, table)
+        if current is None or dict(batch.features.properties).get(CHANGE_DATA_FEED) != "true":
+            return current
+        return replace(current, has_change_data_feed=True)
 
     def commit_without_rows(
         self, table: StorePath, transaction: Transaction, create: TableSchema | None = None

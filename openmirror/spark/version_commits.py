@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -47,28 +48,32 @@ def commit_versions(
     Returns the properties that are still to be set, as `committing.rewrite` does.
     """
     columns, written = VersionColumns.of(batch), (batch, table, transaction, batch_record)
+    small = how is Commit.OVERWRITE
+    folded = partial(_folded, session, prepared, columns, small=small)
     if how is Commit.REPLACE:
-        rows = _folded(session, prepared, None, columns).opens
         closing = columns.closed(columns.re_creation())
-        return _anew(session, rows, closing, columns, *written)
+        return _anew(session, folded(None).opens, closing, columns, *written)
     if how is Commit.APPEND:
-        committing.append(_folded(session, prepared, None, columns).opens, *written)
+        committing.append(folded(None).opens, *written)
         return {}
     present = committing.present_rows(session, table, batch)
-    if how is Commit.OVERWRITE:
+    if small:
         present = present.coalesce(1)
-    is_open = F.col(columns.ours[IS_CURRENT])
-    folded = _folded(session, prepared, present.where(is_open), columns)
-    first_truncate = next(iter(_truncates(prepared)), None)
-    if how is Commit.MERGE:
-        needs = needs_of(prepared, batch)
-        _merge(session, folded.both, columns, needs, first_truncate, batch, table)
-        return {}
-    rows = _applied(present, folded, columns, first_truncate, few=how is Commit.OVERWRITE)
-    if how is Commit.OVERWRITE:
-        committing.overwrite_rows(rows.coalesce(1), *written)
-        return {}
-    return committing.begin_anew(session, rows, *written)
+    rows = folded(present.where(F.col(columns.ours[IS_CURRENT])))
+    truncate = next(iter(_truncates(prepared)), None)
+    match how:
+        case Commit.MERGE:
+            needs = needs_of(prepared, batch)
+            _merge(session, rows.both, columns, needs, truncate, batch, table)
+        case Commit.OVERWRITE:
+            whole = _applied(present, rows, columns, truncate, small=True)
+            committing.overwrite_rows(whole.coalesce(1), *written)
+        case Commit.REWRITE:
+            whole = _applied(present, rows, columns, truncate, small=False)
+            return committing.begin_anew(session, whole, *written)
+        case _:
+            raise AssertionError(f"{how} is no commit of a history")
+    return {}
 
 
 def begin_history(
@@ -94,12 +99,14 @@ def _truncates(prepared: SparkPrepared | FoldedPrepared) -> Sequence[RowPlace]:
 def _folded(
     session: SparkSession,
     prepared: SparkPrepared | FoldedPrepared,
-    present: DataFrame | None,
     columns: VersionColumns,
+    present: DataFrame | None,
+    *,
+    small: bool,
 ) -> VersionRows:
     if isinstance(prepared, FoldedPrepared):
         assert prepared.folded.versions is not None
-        return folded_before(session, prepared.folded.versions, present, columns)
+        return folded_before(session, prepared.folded.versions, present, columns, small=small)
     changes = in_few_tasks(prepared.changes, prepared)
     if prepared.counts.only_inserts:
         rows = only_opened(changes, columns).withColumn(KIND, F.lit(str(VersionKind.OPENS)))
@@ -176,14 +183,14 @@ def _applied(
     columns: VersionColumns,
     truncated: RowPlace | None,
     *,
-    few: bool,
+    small: bool,
 ) -> DataFrame:
     """Every version after the batch; the table is read inside the query that writes it.
 
-    `few` rows of the batch are held, instead of sorting those of the table.
+    Beside a `small` one the batch's rows are held, instead of sorting those of the table.
     """
     ends = folded.closes.select(*columns.matched, *columns.closing, F.lit(True).alias("ends"))
-    ends = (ends.hint("shuffle_hash") if few else ends).alias("s")
+    ends = (ends.hint("shuffle_hash") if small else ends).alias("s")
     is_open = F.col(f"t.{columns.ours[IS_CURRENT]}")
     joined = present.alias("t").join(ends, same_key(columns.matched) & is_open, "left")
     rows = joined.selectExpr(

@@ -184,17 +184,20 @@ def folded_before(
     folded: FoldedVersions,
     present: DataFrame | None,
     columns: VersionColumns,
+    *,
+    small: bool,
 ) -> VersionRows:
     """The rows of a batch that was folded in this process.
 
-    `present` as for `fold_versions`; it is read only where it matters how many versions a key has.
+    `present` as for `fold_versions`; it is read only where it matters how many versions a key has,
+    and is one task where it is `small`.
     """
     # With the time of the decision as a value of each row: as a literal of the plan it would make
     # Spark compile that anew for each commit.
     typed, at = ", ".join(f"{n} {columns.types[n]}" for n in columns.data), columns.decided_at
     if folded.asks:
         asking = session.createDataFrame(folded.opens(at), f"{typed}, {AT_LEAST_ONCE} boolean")
-        opens = _for_each_open(asking.coalesce(1), present, columns)
+        opens = _for_each_open(asking.coalesce(1), present, columns, small=small)
     else:
         opens = session.createDataFrame(folded.opens(at), typed)
     return VersionRows(
@@ -203,15 +206,19 @@ def folded_before(
 
 
 def _for_each_open(
-    rows: DataFrame, present: DataFrame | None, columns: VersionColumns
+    rows: DataFrame, present: DataFrame | None, columns: VersionColumns, *, small: bool
 ) -> DataFrame:
     """New versions, of which some are opened for each version of their key that is open."""
     once = F.coalesce(AT_LEAST_ONCE, F.lit(True))
     if present is None:
         return rows.where(once).drop(AT_LEAST_ONCE)
+    same, asks = same_key(columns.keys), F.col(AT_LEAST_ONCE).isNotNull()
     found = present.select(*columns.keys, F.lit(True).alias("open")).alias("t")
-    few, asks = rows.hint("shuffle_hash").alias("s"), F.col(AT_LEAST_ONCE).isNotNull()
-    for_each = found.join(few, same_key(columns.keys) & asks, "right")
+    if not small:
+        # Where the table is read; the other join would send all of its open keys to this batch.
+        wanted = F.broadcast(rows.where(asks)).alias("s")
+        found = found.join(wanted, same, "leftsemi").alias("t")
+    for_each = found.join(rows.hint("shuffle_hash").alias("s"), same & asks, "right")
     return for_each.where(F.col("open") | once).select(*(f"s.{name}" for name in columns.data))
 
 

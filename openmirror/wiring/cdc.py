@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from openmirror.cdc.capture.asked_snapshots import AskedSnapshot, is_in_snapshot
+from openmirror.cdc.capture.asked_snapshots import AskedSnapshot, is_begun, may_be_asked
 from openmirror.cdc.capture.jars import capture_class_path
 from openmirror.cdc.capture.kept import KeptCapture
 from openmirror.cdc.capture.process import CaptureProcess
@@ -99,7 +99,7 @@ def want_snapshot(zone: StreamZone, stream: str, spool: Path, path: TablePath) -
     """Ask for a new snapshot of one table; whether nobody had before.
 
     Raises UnknownName for a stream, or a table of it, that has not landed, and WrongRequest for one
-    whose connector is somebody else's: it has no spool.
+    whose connector is somebody else's (it has no spool), or would not know the table by its name.
     """
     document = SharedDocument.of_any(zone.store, zone.path, stream)
     there = document.now
@@ -113,6 +113,12 @@ def want_snapshot(zone: StreamZone, stream: str, spool: Path, path: TablePath) -
         raise UnknownName(
             f"stream {stream} has no table {TableName(path.schema, path.table)}; it has "
             f"landed: {known or 'none'}"
+        )
+    if not may_be_asked(path):
+        raise WrongRequest(
+            f"{TableName(path.schema, path.table)} cannot begin anew alone: Debezium reads a name "
+            "with a space, a point or a quote as another one. Begin the stream anew: "
+            "`openmirror cdc run … --anew`"
         )
     document.change(lambda newest: newest.wanting(path, uuid4().hex))
     return path not in there.resnapshots
@@ -140,7 +146,7 @@ def capturing(settings: Settings, wanted: CaptureSettings, say: Say) -> Iterator
         return process
 
     def may_take() -> bool:
-        return not is_in_snapshot(source_of(how.spool))
+        return is_begun(source_of(how.spool))
 
     capture = KeptCapture(begin, may_take, say)
     try:

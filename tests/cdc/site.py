@@ -13,7 +13,8 @@ from psycopg.rows import dict_row
 from psycopg.types.json import set_json_loads
 
 from openmirror.cdc.capture.asked_snapshots import AskedSnapshot
-from openmirror.cdc.capture.process import CaptureInterrupted, CaptureProcess
+from openmirror.cdc.capture.kept import KeptCapture
+from openmirror.cdc.capture.process import CaptureProcess
 from openmirror.cdc.capture.settings import CaptureSettings, DatabaseUrl
 from openmirror.cdc.records import RecordSource
 from openmirror.cdc.relay.document import SharedDocument
@@ -55,26 +56,22 @@ class Site(Landing):
 
     def anew(self, *tables: str) -> None:
         """New snapshots of tables, asked for as `cdc run` does, until they have landed."""
-        taking = None
         shared = SharedDocument.of_any(self.store, ZONE, self.stream)
         for path in map(self.path, tables):
             shared.change(lambda there, path=path: there.wanting(path, uuid4().hex))
+        kept = KeptCapture(self._begun, lambda: True, lambda line: None)
         ends = time.monotonic() + PATIENCE
         while wanted := self.document().resnapshots:
             assert time.monotonic() < ends, self.document()
-            asked = AskedSnapshot.first_of(wanted)
-            if asked != taking:
-                self.end_capture(CaptureProcess.stop)
-                self.capture(asked)
-                taking = asked
-            try:
-                landed = self.land()
-            except CaptureInterrupted:
-                self.end_capture(CaptureProcess.kill)
-                taking = None
-                continue
-            if not landed:
+            kept.check(wanted)
+            if not super().land():
                 time.sleep(0.05)
+
+    def _begun(self, asked: AskedSnapshot | None) -> CaptureProcess:
+        """The capture that runs, or another one in its place."""
+        if asked is not None or self.capture().returncode is not None:
+            self.end_capture(CaptureProcess.stop)
+        return self.capture(asked)
 
 
 @contextmanager

@@ -20,7 +20,7 @@ _QUICK = (
     "-XX:ReservedCodeCacheSize=256m"
 )
 LASTING = "-XX:TieredStopAtLevel=4"
-"""For the one session of a whole run, which lives long enough: with C2 as well it took a fifteenth
+"""For the one session of a whole run, which runs long enough: with C2 as well it took a fifteenth
 less of CPU."""
 DRIVER = "SPARK_SUBMIT_OPTS"
 """Read by each JVM that runs Spark."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from openmirror.columnar.changes import ChangesInOrder
 from openmirror.columnar.lineage import lineage_places
 from openmirror.columnar.lineage import with_lineage as in_columns
 from openmirror.plan import Batch
@@ -96,8 +97,9 @@ def test_a_runner_that_died_between_the_property_and_its_batch_leaves_names_of_o
 def test_where_it_is_off_a_batch_is_read_and_folded_as_ever() -> None:
     world = Traced(delete="soft")
     batch = world.batch()
-    columns, frame = [object()], object()
-    assert in_columns(columns, batch, [1], None) is columns  # type: ignore[arg-type]
+    changes, frame = ChangesInOrder(batch, ()), object()
+    changes.__dict__["columns"] = columns = [object()]
+    assert in_columns(changes) is columns  # type: ignore[comparison-overlap]
     assert in_spark(frame, batch) is frame  # type: ignore[arg-type]
     assert (lineage_places(batch), lineage_positions(batch)) == (frozenset(), [])
 

@@ -13,14 +13,15 @@ from openmirror.protocol.streams import StreamDocument, StreamIdentity
 from openmirror.table.layout import LAKE, landing_zone
 
 ORDERS = TablePath("public", "orders")
+SPACED = TablePath("public", "my orders")
 
 
 @pytest.fixture
 def document(tmp_path: Path) -> Path:
-    """The document of a stream that has landed one table."""
+    """The document of a stream that has landed two tables."""
     path = tmp_path / landing_zone("shop") / "_streams" / "shop.json"
     path.parent.mkdir(parents=True)
-    stream = StreamDocument(identity=StreamIdentity("0" * 32), tables=frozenset({ORDERS}))
+    stream = StreamDocument(identity=StreamIdentity("0" * 32), tables=frozenset({ORDERS, SPACED}))
     path.write_bytes(stream.as_json())
     _spool(tmp_path).mkdir(parents=True)
     return path
@@ -51,6 +52,15 @@ def test_a_table_that_is_not_there_is_named_with_those_that_are(
     assert shown.exit_code != 0
     assert "public.nothing" in shown.output
     assert "public.orders" in shown.output
+
+
+def test_a_table_that_cannot_begin_anew_alone_is_refused_with_the_remedy(
+    document: Path, tmp_path: Path
+) -> None:
+    shown = resnapshot(tmp_path, "public.my orders")
+    assert shown.exit_code != 0
+    assert "--anew" in shown.output
+    assert not StreamDocument.from_json(document.read_bytes()).resnapshots
 
 
 def test_a_stream_of_a_topic_is_asked_of_its_own_connector(document: Path, tmp_path: Path) -> None:

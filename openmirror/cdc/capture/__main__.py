@@ -12,7 +12,7 @@ import sys
 import threading
 from types import FrameType
 
-from openmirror.cdc.capture.asked_snapshots import is_in_snapshot, place_with
+from openmirror.cdc.capture.asked_snapshots import is_begun, place_with
 from openmirror.cdc.capture.asking import ServerAway
 from openmirror.cdc.capture.engine import Capture, start_jvm, write_offsets
 from openmirror.cdc.capture.failures import ConnectorFailed
@@ -55,14 +55,14 @@ def main() -> int:
 
 def _capture(settings: CaptureSettings, writer: SpoolWriter) -> None:
     # Without a place behind a whole snapshot to go on from, that is taken again from its beginning.
-    is_begun = bool(writer.source) and not settings.anew and not is_in_snapshot(writer.source)
+    goes_on = is_begun(writer.source) and not settings.anew
     # Before anything is given up: a wrong password must not cost the stream that is there.
-    prepared = prepare(settings, is_begun=is_begun)
-    if settings.anew or (writer.next and not is_begun):
+    prepared = prepare(settings, is_begun=goes_on)
+    if settings.anew or (writer.next and not goes_on):
         writer.begin_anew()
     start_jvm(settings.class_path)
     # Without a whole first snapshot there are no rows to take anew: all of them come.
-    asked = settings.snapshot if is_begun else None
+    asked = settings.snapshot if goes_on else None
     if asked is not None and writer.source is not None:
         writer.append([asked.mark()], writer.source)
     place = place_with(writer.source, asked) if writer.source else None

@@ -11,6 +11,7 @@ it begins is marked in the spool before the connector begins.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
@@ -20,10 +21,23 @@ from openmirror.cdc.spool.writer import SpooledRecord
 from openmirror.protocol.names import TablePath
 from openmirror.protocol.streams import Resnapshot
 
+_PLAIN = re.compile(r"""[^\s."'`]+\Z""")
 _HALF_DONE = "incremental_snapshot"
 """What the names of its state begin with, in a connector's offset."""
+_OF_A_TABLE = "INCREMENTAL"
+"""How an offset says that it is that of a row which such a snapshot sent."""
+_FIRST = ("snapshot", "snapshot_completed", "last_snapshot_record")
+"""What an offset says of the first snapshot."""
 _TABLES = f"{_HALF_DONE}_collections"
 _NUMBER = f"{_HALF_DONE}_correlation_id"
+
+
+def may_be_asked(path: TablePath) -> bool:
+    """Whether a connector that begins with a snapshot of this table knows it by its name.
+
+    It writes names into its offsets without quotes, and reads them as if none were missing.
+    """
+    return all(_PLAIN.match(name) for name in (path.schema, path.table))
 
 
 @dataclass(frozen=True)
@@ -54,10 +68,20 @@ class AskedSnapshot:
 
 
 def is_in_snapshot(source: bytes | None) -> bool:
-    """Whether a stream ends inside of its first snapshot, which then is begun again."""
+    """Whether a stream ends inside of its first snapshot.
+
+    A row of a table's new snapshot says that a snapshot is not completed as well: it is not the
+    first one.
+    """
     if not source:
         return False
-    return json.loads(source)["offset"].get("snapshot_completed") is False
+    offset = json.loads(source)["offset"]
+    return offset.get("snapshot_completed") is False and offset.get("snapshot") != _OF_A_TABLE
+
+
+def is_begun(source: bytes | None) -> bool:
+    """Whether a stream has a place behind a whole first snapshot, to go on from."""
+    return bool(source) and not is_in_snapshot(source)
 
 
 def place_with(source: bytes, asked: AskedSnapshot | None) -> bytes:
@@ -67,6 +91,9 @@ def place_with(source: bytes, asked: AskedSnapshot | None) -> bytes:
     """
     place = json.loads(source)
     offset = {k: v for k, v in place["offset"].items() if not k.startswith(_HALF_DONE)}
+    if offset.get("snapshot") == _OF_A_TABLE:
+        # Or the changes behind it would come as rows of a snapshot.
+        offset = {k: v for k, v in offset.items() if k not in _FIRST}
     if asked is not None:
         table = {
             f"{_TABLES}_id": f"{asked.schema}.{asked.table}",

@@ -58,12 +58,13 @@ class CaptureProcess:
     def wait_ready(self, seconds: float, say: Callable[[str], None]) -> tuple[str, ...]:
         """The tables that are captured, once it has begun; `say` hears of those that are not.
 
-        Raises CannotStart where it cannot begin, and CaptureInterrupted where it cannot yet.
+        Raises CannotStart where it cannot begin, and CaptureInterrupted where it cannot yet, or has
+        not in time.
         """
         try:
             line = self._lines.get(timeout=seconds)
         except Empty:
-            raise CannotStart(
+            raise CaptureInterrupted(
                 f"{self._settings.url} was not captured within {seconds:g} s"
             ) from None
         if line is None or "error" in line:

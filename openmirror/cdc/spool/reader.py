@@ -103,11 +103,11 @@ def source_of(folder: Path) -> bytes | None:
 
     Raises SpoolDamaged.
     """
-    found = segments(folder)
-    if not found:
-        return None
-    newest = read_segment(folder, found[-1])
-    return (newest.schema.metadata or {}).get(SOURCE)
+    while found := segments(folder):
+        with suppress(FileNotFoundError):  # a relay has let it go, since there is a newer one
+            newest = read_segment(folder, found[-1])
+            return (newest.schema.metadata or {}).get(SOURCE)
+    return None
 
 
 def read_segment(folder: Path, segment: Segment) -> pa.Table:

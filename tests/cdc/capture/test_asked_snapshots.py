@@ -6,7 +6,13 @@ import json
 
 import pytest
 
-from openmirror.cdc.capture.asked_snapshots import AskedSnapshot, is_in_snapshot, place_with
+from openmirror.cdc.capture.asked_snapshots import (
+    AskedSnapshot,
+    is_in_snapshot,
+    may_be_asked,
+    place_with,
+)
+from openmirror.protocol.names import TablePath
 
 _HALF_DONE = {
     "incremental_snapshot_collections": "[]",
@@ -32,6 +38,18 @@ def test_a_snapshot_begins_at_the_tables_first_row() -> None:
     assert table["incremental_snapshot_collections_id"] == "public.orders"
 
 
+@pytest.mark.parametrize("name", ["orders", "Größe", "a-b", "my orders", "a.b", "o'clock", 'a"b'])
+def test_a_name_that_a_connector_would_read_otherwise_is_known(name: str) -> None:
+    plain = name in ("orders", "Größe", "a-b")
+    assert may_be_asked(TablePath("public", name)) == plain
+    assert may_be_asked(TablePath(name, "orders")) == plain
+
+
+def test_behind_a_row_of_such_a_snapshot_changes_are_changes() -> None:
+    amid = _source(snapshot="INCREMENTAL", snapshot_completed=False, last_snapshot_record=False)
+    assert json.loads(place_with(amid, None)) == json.loads(_source())
+
+
 @pytest.mark.parametrize(
     ("source", "inside"),
     [
@@ -39,7 +57,8 @@ def test_a_snapshot_begins_at_the_tables_first_row() -> None:
         (b"", False),
         (_source(), False),
         (_source(snapshot_completed=True), False),
-        (_source(snapshot_completed=False), True),
+        (_source(snapshot="INITIAL", snapshot_completed=False), True),
+        (_source(snapshot="INCREMENTAL", snapshot_completed=False), False),
     ],
 )
 def test_a_stream_that_ends_inside_of_its_first_snapshot_is_known(

@@ -14,10 +14,12 @@ from typing import Any
 import psycopg
 import pytest
 
+from openmirror.cdc.capture.asked_snapshots import AskedSnapshot, is_begun
 from openmirror.cdc.capture.jars import capture_class_path
 from openmirror.cdc.capture.process import CaptureFailed, CaptureProcess
 from openmirror.cdc.capture.settings import CaptureSettings, DatabaseUrl
-from openmirror.cdc.spool.reader import SpoolReader
+from openmirror.cdc.snapshot_marks import MarkKind, marks_in
+from openmirror.cdc.spool.reader import SpoolReader, source_of
 from openmirror.cdc.spool.writer import SpooledRecord, SpoolWriter
 from openmirror.errors import CannotStart
 from openmirror.protocol.streams import START, Offset
@@ -235,6 +237,51 @@ def test_a_snapshot_that_was_cut_short_begins_anew(settings: CaptureSettings) ->
             assert again.identity != spooled.identity
             again.until(lambda found: len(found) >= rows - 1)
         assert replayed(again.changes) == selected(connection)
+
+
+@pytest.mark.debezium
+def test_a_new_snapshot_that_was_cut_short_gives_up_nothing_and_is_taken_again(
+    settings: CaptureSettings,
+) -> None:
+    """Nothing else changes: the place in the spool stays that of a row of the snapshot."""
+    rows, asked = 40_000, AskedSnapshot("a number", "public", "orders")
+    with connected(settings.url) as connection:
+        connection.execute("CREATE TABLE orders (id int PRIMARY KEY, text text)")
+        connection.execute(
+            "INSERT INTO orders SELECT n, 'old' FROM generate_series(1, %s::int) n", (rows,)
+        )
+        with captured(settings):
+            spooled = Spooled(settings.spool)
+            spooled.until(lambda found: len(found) == rows and is_begun(source_of(settings.spool)))
+        with captured(replace(settings, snapshot=asked)) as process:
+            while not is_amid(asked, source_of(settings.spool)):
+                time.sleep(0.001)
+            process.kill()
+        assert SpoolReader(settings.spool).identity == spooled.identity
+        with captured(replace(settings, snapshot=asked)):
+            ends = time.monotonic() + _PATIENCE
+            while (kinds := marked(settings.spool, asked))[-1] is not MarkKind.ENDED:
+                assert time.monotonic() < ends, kinds
+                time.sleep(0.1)
+        assert kinds == [MarkKind.BEGUN, MarkKind.BEGUN, MarkKind.ENDED]
+        spooled.read()
+        assert len(spooled.changes) > 2 * rows, "all of it came once more, and some before that"
+        connection.execute("UPDATE orders SET text = 'new' WHERE id = 1")
+        with captured(settings):
+            last = spooled.until(lambda found: found[-1].text == "new")[-1]
+        assert (last.op, spooled.identity) == ("u", SpoolReader(settings.spool).identity)
+
+
+def is_amid(asked: AskedSnapshot, source: bytes | None) -> bool:
+    """Whether the place is that of a row which this snapshot sent, behind others."""
+    offset = json.loads(source or b"{}").get("offset", {})
+    name = "incremental_snapshot_correlation_id"
+    return offset.get("snapshot") == "INCREMENTAL" and offset.get(name) == asked.number
+
+
+def marked(spool: Path, asked: AskedSnapshot) -> list[MarkKind]:
+    records = SpoolReader(spool).read(START, 1 << 30, 1 << 40)
+    return [mark.kind for mark in marks_in(records) if mark.number == asked.number]
 
 
 @pytest.mark.debezium

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from openmirror.columnar.folding import NEVER
-from openmirror.columnar.version_folding import fold_versions
+from openmirror.columnar.version_folding import TooManyVersions, fold_versions
 from openmirror.protocol.rows import Change, ChangeFile, Marker
 from openmirror.protocol.versions import apply_to_history, empty_history
 
@@ -36,7 +37,7 @@ def interpreted(present: list[int], changes: list[tuple[Marker, int]]) -> _Versi
 def committed(present: list[int], changes: list[tuple[Marker, int]]) -> _Versions:
     """The same by the fold: open versions are closed by key, and new ones are added."""
     keys = np.array([key for _, key in changes], dtype=np.int64)
-    found = fold_versions(keys, np.array([m.value for m, _ in changes], dtype=np.int8))
+    found = fold_versions(keys, np.array([m.value for m, _ in changes], dtype=np.int8), 1000)
     open_there, closing = Counter(present), dict[int, int]()
     versions = _Versions()
     for value, closes, by, asks, once in zip(*found, strict=True):
@@ -62,6 +63,12 @@ def test_the_versions_that_a_batch_opens_and_closes_are_those_of_its_changes_in_
 def test_only_updates_before_a_keys_first_delete_ask_the_table() -> None:
     kinds = [Marker.INSERT, Marker.UPDATE, Marker.DELETE, Marker.UPSERT]
     markers = np.array([kind.value for kind in kinds], dtype=np.int8)
-    found = fold_versions(np.zeros(4, dtype=np.int64), markers)
+    found = fold_versions(np.zeros(4, dtype=np.int64), markers, 10)
     assert found.values[found.asks].tolist() == [1]
     assert not found.at_least_once.any()
+
+
+def test_versions_beyond_a_bound_are_not_even_begun() -> None:
+    kinds = np.repeat([Marker.INSERT.value, Marker.UPDATE.value], 10_000).astype(np.int8)
+    with pytest.raises(TooManyVersions, match="100010000"):
+        fold_versions(np.zeros(20_000, dtype=np.int64), kinds, 1_000_000)
