@@ -43,7 +43,7 @@ def chosen(text: str | None) -> list[Case]:
 def bench(
     ctx: typer.Context,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Fewer and smaller tables: about five minutes.")
+        bool, typer.Option("--quick", help="Fewer and smaller tables: five minutes.")
     ] = False,
     only: Annotated[
         str | None,
