@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +11,13 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
 _MOST = 1 << 62
+
+
+class KnownKeys(NamedTuple):
+    """As `MergeNeeds` has them."""
+
+    bounds: Mapping[str, tuple[int, int]]
+    not_null: frozenset[str]
 
 
 def numbered(columns: Sequence[pa.ChunkedArray], rows: int) -> npt.NDArray[np.int64]:
@@ -38,6 +46,15 @@ def bounds(column: pa.ChunkedArray) -> tuple[int, int] | None:
         return None
     found = pc.min_max(column)
     return found["min"].as_py(), found["max"].as_py()
+
+
+def known_of_keys(rows: pa.Table, keys: Sequence[str]) -> KnownKeys:
+    """What is known of the keys, by position, of rows that a commit looks for in the table."""
+    found = {key: bounds(rows.column(key)) for key in keys}
+    return KnownKeys(
+        {key: both for key, both in found.items() if both is not None},
+        frozenset(key for key in keys if not rows.column(key).null_count),
+    )
 
 
 def _codes(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:

@@ -13,7 +13,7 @@ from openmirror.columnar.changes import ChangesInOrder
 from openmirror.columnar.file_rows import RowsInMemory, TooLarge, read_file
 from openmirror.columnar.folding import ChangePlaces, Fold, fold
 from openmirror.columnar.growing import NotGrown, grown
-from openmirror.columnar.keys import bounds, numbered
+from openmirror.columnar.keys import known_of_keys, numbered
 from openmirror.columnar.lineage import lineage_places, with_lineage
 from openmirror.columnar.soft_folding import LIVE, SoftFold, fold_softly
 from openmirror.columnar.version_batches import folded_versions
@@ -175,14 +175,13 @@ def _needs(batch: Batch, rows: pa.Table, folded: Fold) -> MergeNeeds:
     kinds = folded.kinds
     deletes, updates = kinds == MergeKind.DELETE, kinds == MergeKind.UPDATE
     merged = rows.filter(pa.array(kinds != MergeKind.PLAIN_INSERT))
-    positions = positions_of(batch.union.schema, batch.frozen.key_columns)
-    found = {name: bounds(merged.column(name)) for name in positions}
+    keys = known_of_keys(merged, positions_of(batch.union.schema, batch.frozen.key_columns))
     return MergeNeeds(
         deletes=bool(deletes.any()),
         updates=bool(updates.any()),
         inserts=bool(((kinds == MergeKind.PLAIN_INSERT) | (updates & folded.may_insert)).any()),
         marks=bool((kinds == MergeKind.MARK).any()),
         unmarks=bool((kinds == MergeKind.UNMARK).any()),
-        bounds={name: both for name, both in found.items() if both is not None},
-        not_null=frozenset(name for name in positions if not merged.column(name).null_count),
+        bounds=keys.bounds,
+        not_null=keys.not_null,
     )

@@ -14,7 +14,7 @@ import pyarrow.compute as pc  # type: ignore[import-untyped]
 from openmirror.columnar.changes import ChangesInOrder
 from openmirror.columnar.file_rows import TooLarge
 from openmirror.columnar.folding import NEVER
-from openmirror.columnar.keys import bounds, numbered
+from openmirror.columnar.keys import known_of_keys, numbered
 from openmirror.columnar.version_folding import TooManyVersions, VersionFold, fold_versions
 from openmirror.ports.merge_rows import KIND, FoldedBatch, MergeNeeds, positional, positions_of
 from openmirror.ports.version_rows import AT_LEAST_ONCE, VersionKind
@@ -38,8 +38,7 @@ def folded_versions(changes: ChangesInOrder) -> FoldedBatch:
         raise TooLarge(batch.files[0].path) from error
     rows = _rows(changes, found)
     ours = positions_of(schema, _OURS)
-    closing = rows.filter(pa.array(found.closes))
-    limits = {key: bounds(closing.column(key)) for key in keys}
+    known = known_of_keys(rows.filter(pa.array(found.closes)), keys)
     return FoldedBatch(
         counts=changes.counts(),
         checksums=changes.checksums,
@@ -48,8 +47,8 @@ def folded_versions(changes: ChangesInOrder) -> FoldedBatch:
             deletes=False,
             updates=bool(found.closes.any()),
             inserts=not found.closes.all(),
-            bounds={key: both for key, both in limits.items() if both is not None},
-            not_null=frozenset(key for key in keys if not closing.column(key).null_count),
+            bounds=known.bounds,
+            not_null=known.not_null,
         ),
         truncates=False,
         fold_seconds=time.monotonic() - began,

@@ -177,22 +177,26 @@ class SparkEngine:
         self._ahead.committing(table)
         try:
             with spark_is_alive(), storage_answers(batch.table), commit_outcome() as outcome:
+                written = (batch, table, transaction, batch_record)
                 if isinstance(prepared, BeginningPrepared):
-                    self._begin_history(batch, transaction, batch_record, table)
+                    deferred = self._begin_history(*written)
                 else:
-                    self._commit(batch, prepared, transaction, batch_record, table)
+                    deferred = self._commit(prepared, *written)
+                if deferred:
+                    # Whoever dies here leaves it to the next batch.
+                    set_properties(self._fresh(), table, deferred)
         finally:
             self._ahead.committed(table)
         return outcome.result
 
     def _commit(
         self,
-        batch: Batch,
         prepared: SparkPrepared | FoldedPrepared,
+        batch: Batch,
+        table: str,
         transaction: Transaction,
         batch_record: str,
-        table: str,
-    ) -> None:
+    ) -> dict[str, str]:
         session = prepared.session if isinstance(prepared, SparkPrepared) else self._fresh()
         activate(session)
         how = choose(self._shape(batch, prepared, session, table), self._small_table)
@@ -204,12 +208,8 @@ class SparkEngine:
         bind(session, transaction, batch_record)
         written = (batch, table, transaction, batch_record)
         if batch.is_of_history:
-            deferred = commit_versions(session, batch, prepared, how, *written[1:])
-        else:
-            deferred = self._commit_rows(session, prepared, how, *written)
-        if deferred:
-            # Whoever dies here leaves it to the next batch.
-            set_properties(self._fresh(), table, deferred)
+            return commit_versions(session, prepared, how, *written)
+        return self._commit_rows(session, prepared, how, *written)
 
     def _commit_rows(
         self,
@@ -251,14 +251,13 @@ class SparkEngine:
         return deferred
 
     def _begin_history(
-        self, batch: Batch, transaction: Transaction, batch_record: str, table: str
-    ) -> None:
+        self, batch: Batch, table: str, transaction: Transaction, batch_record: str
+    ) -> dict[str, str]:
         session = self._fresh()
         activate(session)
         bind(session, transaction, batch_record)
-        deferred = begin_history(session, batch, self._spark_path, transaction, batch_record)
-        if deferred:
-            set_properties(self._fresh(), table, deferred)
+        written = (batch, table, transaction, batch_record)
+        return begin_history(session, self._spark_path, *written)
 
     def _shape(
         self,

@@ -13,6 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from openmirror.ports.merge_rows import MergeNeeds, positional
+from openmirror.protocol.rows import Marker
 from openmirror.protocol.schema import ColumnType, TableSchema
 
 SEQUENCE = "sequence"
@@ -47,6 +48,14 @@ def micros(moment: datetime) -> int:
 def moment(at: datetime) -> Column:
     """One moment, for every row."""
     return F.timestamp_micros(F.lit(micros(at)))
+
+
+def operation_of(marker: Column) -> Column:
+    """What lineage and histories call a marker's operation."""
+    operation = F.lit(None).cast("string")
+    for kind in Marker:
+        operation = F.when(marker == kind.value, kind.operation).otherwise(operation)
+    return operation
 
 
 def in_place(columns: Sequence[str], values: Mapping[str, Column]) -> list[Column]:

@@ -13,7 +13,7 @@ from openmirror.plan import Batch
 from openmirror.ports.merge_rows import positions_of
 from openmirror.protocol.lineage import LINEAGE, Lineage
 from openmirror.protocol.rows import Marker
-from openmirror.spark.frames import MARKER, ROW, SEQUENCE, moment
+from openmirror.spark.frames import MARKER, ROW, SEQUENCE, moment, operation_of
 from openmirror.spark.markers import RowPlace, file_with
 
 
@@ -35,10 +35,9 @@ def with_lineage(changes: DataFrame, batch: Batch) -> DataFrame:
     files = [(int(file.sequence), file.name) for file in batch.files]
     names = changes.sparkSession.createDataFrame(files, "of_number long, of_name string")
     named = changes.join(F.broadcast(names), F.col(SEQUENCE) == F.col("of_number"), "left")
-    operation = F.lit(None).cast("string")
-    for marker in Marker:
-        operation = F.when(F.col(MARKER) == marker.value, marker.operation).otherwise(operation)
-    filled = _filled(batch, F.col("of_name"), F.col(SEQUENCE), F.col(ROW), operation)
+    filled = _filled(
+        batch, F.col("of_name"), F.col(SEQUENCE), F.col(ROW), operation_of(F.col(MARKER))
+    )
     return named.withColumns(filled).drop("of_number", "of_name")
 
 

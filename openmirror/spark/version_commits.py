@@ -36,9 +36,9 @@ from openmirror.spark.version_folding import (
 
 def commit_versions(
     session: SparkSession,
-    batch: Batch,
     prepared: SparkPrepared | FoldedPrepared,
     how: Commit,
+    batch: Batch,
     table: str,
     transaction: Transaction,
     batch_record: str,
@@ -78,8 +78,9 @@ def commit_versions(
 
 def begin_history(
     session: SparkSession,
-    batch: Batch,
     place_of: SparkPaths,
+    batch: Batch,
+    table: str,
     transaction: Transaction,
     batch_record: str,
 ) -> dict[str, str]:
@@ -88,7 +89,6 @@ def begin_history(
     columns = VersionColumns.of(batch)
     rows = begun(_current_rows(session, batch, batch.begins, place_of), columns, batch.last)
     closing = columns.closed(columns.beginning(batch.last))
-    table = place_of(batch.table)
     return _anew(session, rows, closing, columns, batch, table, transaction, batch_record)
 
 

@@ -35,7 +35,8 @@ from openmirror.spark.frames import (
     MARKER,
     ROW,
     SEQUENCE,
-    micros,
+    moment,
+    operation_of,
     same_key,
     sql_type,
 )
@@ -104,7 +105,7 @@ class VersionColumns:
     @property
     def decided(self) -> Column:
         """When the batch was decided."""
-        return F.timestamp_micros(F.lit(micros(self.decided_at)))
+        return moment(self.decided_at)
 
     def opened(self, place: Sequence[Column]) -> dict[str, Column]:
         """An open version's values in our columns, by position; `place` is what opened it."""
@@ -328,7 +329,4 @@ def _version(one: Column, changes: DataFrame, columns: VersionColumns) -> Column
 def _place(
     columns: VersionColumns, marker: Column, sequence: Column, row: Column
 ) -> tuple[Column, ...]:
-    operation = F.lit(None).cast("string")
-    for kind in Marker:
-        operation = F.when(marker == kind.value, kind.operation).otherwise(operation)
-    return operation, F.lit(columns.incarnation), sequence, row + 1
+    return operation_of(marker), F.lit(columns.incarnation), sequence, row + 1

@@ -25,7 +25,7 @@ from openmirror.cdc.relay.lineage import with_lineage
 from openmirror.cdc.relay.relay import BatchReport, Relay, RelayOptions
 from openmirror.cdc.relay.reporting import RelayReports, WaitingBytes
 from openmirror.cdc.relay.running import RunningRelay
-from openmirror.cdc.spool.reader import SpoolReader, source_of
+from openmirror.cdc.spool.reader import SpoolReader, newest_source
 from openmirror.errors import UnknownName, WrongRequest
 from openmirror.mirroring import TableChoice
 from openmirror.ports import FileStore
@@ -146,7 +146,7 @@ def capturing(settings: Settings, wanted: CaptureSettings, say: Say) -> Iterator
         return process
 
     def may_take() -> bool:
-        return is_begun(source_of(how.spool))
+        return is_begun(newest_source(how.spool))
 
     capture = KeptCapture(begin, may_take, say)
     try:

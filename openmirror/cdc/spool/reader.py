@@ -97,7 +97,7 @@ class SpoolReader:
             )
 
 
-def source_of(folder: Path) -> bytes | None:
+def newest_source(folder: Path) -> bytes | None:
     """The source's own place behind a spool's last record, as it was given with it; None where it
     has none.
 

@@ -13,7 +13,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 
 from openmirror.cdc.records import RECORDS
 from openmirror.cdc.spool.folder import given_up, made_or_found, segments, write_whole
-from openmirror.cdc.spool.reader import SOURCE, source_of
+from openmirror.cdc.spool.reader import SOURCE, newest_source
 from openmirror.errors import RootLocked
 from openmirror.protocol.streams import START, Offset, StreamIdentity
 
@@ -63,7 +63,7 @@ class SpoolWriter:
         self.identity: StreamIdentity = made_or_found(self._folder)
         found = segments(self._folder)
         self.next = found[-1].next if found else START
-        self.source = source_of(self._folder)
+        self.source = newest_source(self._folder)
 
     def begin_anew(self) -> None:
         """Give up the stream, and begin another one that has no records."""

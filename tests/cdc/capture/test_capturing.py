@@ -19,7 +19,7 @@ from openmirror.cdc.capture.jars import capture_class_path
 from openmirror.cdc.capture.process import CaptureFailed, CaptureProcess
 from openmirror.cdc.capture.settings import CaptureSettings, DatabaseUrl
 from openmirror.cdc.snapshot_marks import MarkKind, marks_in
-from openmirror.cdc.spool.reader import SpoolReader, source_of
+from openmirror.cdc.spool.reader import SpoolReader, newest_source
 from openmirror.cdc.spool.writer import SpooledRecord, SpoolWriter
 from openmirror.errors import CannotStart
 from openmirror.protocol.streams import START, Offset
@@ -252,9 +252,11 @@ def test_a_new_snapshot_that_was_cut_short_gives_up_nothing_and_is_taken_again(
         )
         with captured(settings):
             spooled = Spooled(settings.spool)
-            spooled.until(lambda found: len(found) == rows and is_begun(source_of(settings.spool)))
+            spooled.until(
+                lambda found: len(found) == rows and is_begun(newest_source(settings.spool))
+            )
         with captured(replace(settings, snapshot=asked)) as process:
-            while not is_amid(asked, source_of(settings.spool)):
+            while not is_amid(asked, newest_source(settings.spool)):
                 time.sleep(0.001)
             process.kill()
         assert SpoolReader(settings.spool).identity == spooled.identity
