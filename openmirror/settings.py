@@ -193,6 +193,11 @@ class Settings(BaseModel):
         "by a batch that changes rows, which is quicker than a MERGE: 16MiB by default. 0 always "
         "merges.",
     )
+    direct_commits: bool = Field(
+        default=True,
+        description="Whether the runner's own process writes the data file of a small batch into a "
+        "table that needs nothing but such a file, so that it is committed without a job of Spark.",
+    )
     conversion_threads: int = Field(
         default=2,
         ge=1,

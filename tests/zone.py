@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from openmirror.columnar.small_batches import SmallBatches
+from openmirror.columnar.small_tables import UNPACKED, SmallTables
 from openmirror.deltalog import DataFilesReplay, LogReplay
 from openmirror.formats.conversion import FileConverter
 from openmirror.formats.inspect import ChangeFileInspector
@@ -176,6 +177,7 @@ class Paths:
     small_batch: int = Settings.model_fields["small_batch"].default
     small_table: int = Settings.model_fields["small_table"].default
     copies: bool = True
+    direct: bool = True
 
     def engine(self, spark: SparkSession, root: Path, store: FileStore) -> SparkEngine:
         return SparkEngine(
@@ -185,6 +187,7 @@ class Paths:
             small_batches=SmallBatches(store, self.small_batch) if self.small_batch else None,
             copies=Copies(store) if self.copies else None,
             small_table=self.small_table,
+            small_tables=SmallTables(UNPACKED * self.small_table) if self.direct else None,
         )
 
 

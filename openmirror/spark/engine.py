@@ -15,6 +15,7 @@ from openmirror.plan.maintenance_steps import MaintenanceStep
 from openmirror.plan.observed import TypeChange
 from openmirror.ports import BadFile, CommitResult, Converter, Prepared, Transaction
 from openmirror.ports.merge_rows import KIND, MAY_INSERT, BatchFolder, MergeKind, positions_of
+from openmirror.ports.new_files import FileWriter
 from openmirror.protocol.rows import DELETED_AT, NoRowToUpdate
 from openmirror.protocol.rules import Broken, Code
 from openmirror.protocol.schema import TableSchema
@@ -25,6 +26,7 @@ from openmirror.spark.base_rows import first_without_base
 from openmirror.spark.choosing import BatchShape, Commit, CurrentTable, choose
 from openmirror.spark.converting import converted
 from openmirror.spark.copies import CopiedFiles, Copies
+from openmirror.spark.direct_commits import DirectCommits
 from openmirror.spark.failures import reading_files, spark_is_alive, storage_answers
 from openmirror.spark.features import needs_mapping, widens_in_place
 from openmirror.spark.holding import held, read_all
@@ -74,10 +76,12 @@ class SparkEngine:
         copies: Copies | None = None,
         small_batches: BatchFolder | None = None,
         small_table: int = 0,
+        small_tables: FileWriter | None = None,
     ) -> None:
         """`copies` are read instead of change files, where Spark runs on this machine alone; else
         it holds their rows. `small_batches` folds what Spark need not; `small_table` is how many
-        bytes a table may have that is written again whole rather than merged into."""
+        bytes a table may have that is written again whole rather than merged into;
+        `small_tables` writes data files that Spark then need not write."""
         self._spark = spark
         self._spark_path = spark_path
         self._converter = converter
@@ -86,6 +90,7 @@ class SparkEngine:
         self._copies = copies
         self._small_batches = small_batches
         self._small_table = small_table
+        self._direct = DirectCommits(small_tables) if small_tables else None
         self._ahead = StateAhead(self._fresh)
 
     def read(self, batch: Batch) -> Prepared | BadFile:
@@ -186,7 +191,8 @@ class SparkEngine:
                     # Whoever dies here leaves it to the next batch.
                     set_properties(self._fresh(), table, deferred)
         finally:
-            self._ahead.committed(table)
+            follows = self._direct is not None and self._direct.follows(table)
+            self._ahead.committed(table, by_checksum=follows)
         return outcome.result
 
     def _commit(
@@ -207,6 +213,12 @@ class SparkEngine:
         activate(session)
         bind(session, transaction, batch_record)
         written = (batch, table, transaction, batch_record)
+        if self._direct:
+            if isinstance(prepared, FoldedPrepared) and self._direct.commit(
+                session, how, prepared.folded, *written
+            ):
+                return {}
+            self._direct.leave(table)
         if batch.is_of_history:
             return commit_versions(session, prepared, how, *written)
         return self._commit_rows(session, prepared, how, *written)

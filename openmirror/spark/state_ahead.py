@@ -38,17 +38,20 @@ class StateAhead:
         self._lock = threading.Lock()
         self._states: dict[str, Future[CurrentTable | None]] = {}
         self._committing: list[str] = []
+        self._by_checksum: set[str] = set()
 
     def committing(self, table: str) -> None:
         """A commit to a table, by its path as Spark names it, begins: it has the cores."""
         with self._lock:
             self._committing.append(table)
 
-    def committed(self, table: str) -> None:
-        """A commit to a table has ended."""
+    def committed(self, table: str, *, by_checksum: bool = False) -> None:
+        """A commit to a table has ended. Is its checksum one to go by, the next such commit needs
+        no state, and none is computed."""
         with self._lock:
             self._committing.remove(table)
             self._states.pop(table, None)
+            (self._by_checksum.add if by_checksum else self._by_checksum.discard)(table)
             waits = bool(self._committing)
         if not waits:
             self.want(table)
@@ -59,7 +62,9 @@ class StateAhead:
         The state that one underway makes old is of no use to the next.
         """
         with self._lock:
-            if table not in self._states and table not in self._committing:
+            if table in self._by_checksum or table in self._committing:
+                return
+            if table not in self._states:
                 self._states[table] = self._pool.submit(self._ahead, table)
 
     def current(self, session: SparkSession, table: str) -> CurrentTable | None:
@@ -69,7 +74,9 @@ class StateAhead:
         commit would do it at once otherwise, and beside the other.
         """
         with self._lock:
-            state = self._states.get(table)
+            state, by_checksum = self._states.get(table), table in self._by_checksum
+        if by_checksum:
+            return _current(session, table, by_checksum=True)
         if state is None or state.cancel():
             return _current(session, table)
         return state.result()
@@ -80,18 +87,24 @@ class StateAhead:
         return _current(self._session, table)
 
 
-def _current(session: SparkSession, table: str) -> CurrentTable | None:
+def _current(
+    session: SparkSession, table: str, *, by_checksum: bool = False
+) -> CurrentTable | None:
     try:
         snapshot = newest_snapshot(session, table)
         if snapshot is None:
             return None
-        # Asking for this is what computes the state.
-        files = int(snapshot.numOfFiles())
+        checksum = snapshot.checksumOpt() if by_checksum else None
+        if checksum is not None and checksum.isDefined():
+            files, size = checksum.get().numFiles(), checksum.get().tableSizeBytes()
+        else:
+            # Asking for this is what computes the state.
+            files, size = snapshot.numOfFiles(), snapshot.sizeInBytes()
         properties = snapshot.metadata().configuration()
         return CurrentTable(
             version=int(snapshot.version()),
-            files=files,
-            bytes=int(snapshot.sizeInBytes()),
+            files=int(files),
+            bytes=int(size),
             has_change_data_feed=_is_on(properties, CHANGE_DATA_FEED),
             has_deletion_vectors=_is_on(properties, DELETION_VECTORS),
         )
@@ -109,8 +122,17 @@ def newest_snapshot(session: SparkSession, table: str) -> Any | None:
 
     Raises what Delta raises for a table that is not there, wrapped by py4j.
     """
+    log = delta_log(session, table)
+    none = no_value(session)
+    return None if log is None else log.update(False, none, none)
+
+
+def delta_log(session: SparkSession, table: str) -> Any | None:
+    """Delta's own log of a table; None where this Delta has no such class."""
     log = getattr(session._jvm, _DELTA_LOG)
-    if not isinstance(log, JavaClass):
-        return None
-    none = getattr(getattr(session._jvm, _NONE), "MODULE$")
-    return log.forTable(session._jsparkSession, table).update(False, none, none)
+    return log.forTable(session._jsparkSession, table) if isinstance(log, JavaClass) else None
+
+
+def no_value(session: SparkSession) -> Any:
+    """Scala's `None`."""
+    return getattr(getattr(session._jvm, _NONE), "MODULE$")

@@ -210,6 +210,7 @@ def _engine(
     own: Mapping[str, str] | None = None,
 ) -> TableEngine:
     from openmirror.columnar.small_batches import SmallBatches
+    from openmirror.columnar.small_tables import UNPACKED, SmallTables
     from openmirror.spark.copies import Copies
     from openmirror.spark.engine import SparkEngine
 
@@ -227,4 +228,7 @@ def _engine(
         copies=Copies(store, threads) if settings.copy_files and is_here else None,
         small_batches=SmallBatches(store, small, threads) if small else None,
         small_table=settings.small_table,
+        small_tables=SmallTables(UNPACKED * settings.small_table)
+        if settings.direct_commits
+        else None,
     )

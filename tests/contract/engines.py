@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
@@ -17,11 +18,14 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType
 
+from openmirror.columnar.small_batches import SmallBatches
+from openmirror.columnar.small_tables import SmallTables
 from openmirror.deltalog import LogReplay
 from openmirror.formats.conversion import FileConverter
 from openmirror.formats.inspect import ChangeFileInspector
 from openmirror.plan.facts import Completeness, FileFacts, LandedFile
 from openmirror.ports import Entry, TableEngine
+from openmirror.ports.new_files import NewFile
 from openmirror.protocol.names import ETag, TableFolder, TablePath
 from openmirror.protocol.schema import Column, ColumnType, TableSchema
 from openmirror.protocol.sequence import Sequence
@@ -55,8 +59,8 @@ class EngineRig(Protocol):
         """Publish a change file with one row, an insert of the file's number, and inspect it."""
         ...
 
-    def damage(self, file: LandedFile) -> None:
-        """Break a file's data; its footer stays."""
+    def damage(self, file: LandedFile) -> LandedFile:
+        """Break a file's data; its footer stays, and its facts do. As it is listed then."""
         ...
 
     def lose(self, file: LandedFile) -> None:
@@ -110,10 +114,12 @@ class OnDisk:
             facts=facts,
         )
 
-    def damage(self, file: LandedFile) -> None:
+    def damage(self, file: LandedFile) -> LandedFile:
         data = bytearray(self.store.read(file.path).data)
         data[4:40] = b"\xff" * 36
-        self.store.write(file.path, bytes(data))
+        etag = self.store.write(file.path, bytes(data))
+        assert file.facts is not None
+        return replace(file, etag=etag, facts=replace(file.facts, etag=etag))
 
     def lose(self, file: LandedFile) -> None:
         (self.root / file.path).unlink()
@@ -158,6 +164,39 @@ class InSpark(OnDisk):
                 thread.join(PATIENCE)
 
         self._patch.setattr(committing, "append", waiting)
+
+
+class _InterruptedWriter(SmallTables):
+    """A writer of data files, during whose work something else happens."""
+
+    def __init__(self) -> None:
+        super().__init__(1 << 24)
+        self.during: list[Callable[[], None]] = []
+        self.wrote = 0
+
+    def added(self, *of: Any) -> NewFile | None:
+        while self.during:
+            self.during.pop()()
+        self.wrote += 1
+        return super().added(*of)
+
+
+class Directly(InSpark):
+    """The product's engine, where it writes the data files of small batches itself."""
+
+    def __init__(self, root: Path, spark: SparkSession, patch: pytest.MonkeyPatch) -> None:
+        super().__init__(root, spark, patch)
+        self.writer = _InterruptedWriter()
+        self.engine = SparkEngine(
+            spark,
+            local_spark_paths(str(root)),
+            FileConverter(self.store),
+            small_batches=SmallBatches(self.store, 1 << 20),
+            small_tables=self.writer,
+        )
+
+    def meanwhile(self, act: Callable[[], None]) -> None:
+        self.writer.during.append(act)
 
 
 def _until(begun: str, go: str) -> Any:
@@ -246,8 +285,8 @@ class InTheModel:
             facts=facts,
         )
 
-    def damage(self, file: LandedFile) -> None:
-        self.store.write(file.path, DAMAGED)
+    def damage(self, file: LandedFile) -> LandedFile:
+        return replace(file, etag=self.store.write(file.path, DAMAGED))
 
     def lose(self, file: LandedFile) -> None:
         self.store.delete_file(file.path)

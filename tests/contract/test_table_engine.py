@@ -31,17 +31,19 @@ from tests.contract.engines import (
     RECORD,
     SCHEMA,
     TABLE,
+    Directly,
     EngineRig,
     InSpark,
     InTheModel,
     OnPaper,
 )
 
-ENGINES = ["spark", "paper", "model"]
+ENGINES = ["spark", "direct", "paper", "model"]
+WITH_SPARK = ("spark", "direct")
 
 
 @pytest.fixture(
-    params=[pytest.param(e, marks=pytest.mark.spark) if e == "spark" else e for e in ENGINES]
+    params=[pytest.param(e, marks=pytest.mark.spark) if e in WITH_SPARK else e for e in ENGINES]
 )
 def world(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -51,6 +53,8 @@ def world(
     match request.param:
         case "spark":
             return InSpark(root, request.getfixturevalue("spark"), monkeypatch)
+        case "direct":
+            return Directly(root, request.getfixturevalue("spark"), monkeypatch)
         case "paper":
             return OnPaper(root)
         case _:
@@ -142,7 +146,7 @@ def test_a_batch_that_was_read_counts_all_rows_of_its_files(world: EngineRig) ->
 
 def test_the_first_file_that_cannot_be_read_is_named(world: EngineRig) -> None:
     files = [world.land(n) for n in (1, 2, 3)]
-    world.damage(files[1])
+    files[1] = world.damage(files[1])
     found = world.engine.read(batch(files))
     assert isinstance(found, BadFile)
     assert (found.name, found.broken.code) == (files[1].name, Code.FILE_UNREADABLE)
@@ -216,6 +220,7 @@ def test_an_extend_adds_its_rows_and_moves_the_position_in_one_commit(world: Eng
     assert commit(world, batch([world.land(2), world.land(3)])) is CommitResult.DONE
     assert (version(world), positions(world)) == (1, {1: 3})
     assert has(world, 1, 2, 3)
+    assert not isinstance(world, Directly) or world.writer.wrote == 1
 
 
 @pytest.mark.parametrize("kind", [BatchKind.EXTEND, BatchKind.REPLACE])
@@ -233,8 +238,9 @@ def test_a_repeated_transaction_lands_once_and_only_the_log_says_so(
 def test_a_lower_version_is_passed_over(world: EngineRig) -> None:
     begin(world, 1)
     late = batch([world.land(2)])
+    held = read(world, late)
     assert commit(world, batch([world.land(2), world.land(3)])) is CommitResult.DONE
-    assert commit(world, late) is CommitResult.DONE
+    assert commit(world, late, held) is CommitResult.DONE
     assert (version(world), positions(world)) == (1, {1: 3})
     assert has(world, 1, 2, 3)
 

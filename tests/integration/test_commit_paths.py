@@ -21,7 +21,7 @@ from openmirror.spark.engine import SparkEngine
 from openmirror.spark.state_ahead import StateAhead, newest_snapshot
 from openmirror.spark.transacting import fresh_session
 from tests.integration.test_policies import log_of, settings
-from tests.zone import Mirror
+from tests.zone import Mirror, Paths, Zone
 
 KEYED = {"keyColumns": ["id"]}
 Patch = pytest.MonkeyPatch
@@ -76,9 +76,17 @@ def table(mirror: Mirror, monkeypatch: Patch) -> Watched:
     return Watched(mirror, monkeypatch)
 
 
+@pytest.fixture
+def by_spark(zone: Zone, spark: SparkSession, monkeypatch: Patch) -> Watched:
+    """A table whose small batches Spark commits as well."""
+    return Watched(Mirror(zone, spark, paths=Paths(direct=False)), monkeypatch)
+
+
+@pytest.mark.parametrize("whose", ["table", "by_spark"])
 def test_a_small_table_is_written_whole_with_every_copy_of_a_key_and_null_keys(
-    table: Watched,
+    whose: str, request: pytest.FixtureRequest
 ) -> None:
+    table: Watched = request.getfixturevalue(whose)
     table.apply((INSERT, 1, "a"), (INSERT, 1, "b"), (INSERT, 2, "c"), (INSERT, None, "n"))
     table.apply(
         (UPDATE, 1, "both"), (DELETE, 2, ""), (UPSERT, None, "null"), (INSERT, 9, "new"),
@@ -112,19 +120,19 @@ def when_written(patch: Patch, act: Callable[[], None]) -> None:
 
 
 def test_a_commit_that_lands_before_a_whole_table_is_written_is_in_what_is_written(
-    table: Watched, monkeypatch: Patch
+    by_spark: Watched, monkeypatch: Patch
 ) -> None:
-    table.apply((INSERT, 1, "a"), (INSERT, 2, "b"))
-    when_written(monkeypatch, lambda: a_foreign_row(table))
-    table.apply((UPDATE, 1, "A"))
-    assert Commit.OVERWRITE in table.chosen
-    assert table.rows == [(1, "A"), (2, "b"), (50, "foreign")]
+    by_spark.apply((INSERT, 1, "a"), (INSERT, 2, "b"))
+    when_written(monkeypatch, lambda: a_foreign_row(by_spark))
+    by_spark.apply((UPDATE, 1, "A"))
+    assert Commit.OVERWRITE in by_spark.chosen
+    assert by_spark.rows == [(1, "A"), (2, "b"), (50, "foreign")]
 
 
 def test_a_commit_that_lands_while_a_whole_table_is_written_is_a_conflict_and_not_lost(
-    table: Watched, monkeypatch: Patch
+    by_spark: Watched, monkeypatch: Patch
 ) -> None:
-    table.apply((INSERT, 1, "a"), (INSERT, 2, "b"))
+    by_spark.apply((INSERT, 1, "a"), (INSERT, 2, "b"))
     overwrite = committing.overwrite
 
     def once(session: SparkSession, rows: Any, *rest: Any) -> None:
@@ -133,7 +141,7 @@ def test_a_commit_that_lands_while_a_whole_table_is_written_is_a_conflict_and_no
         from pyspark.sql import functions as F
         from pyspark.sql.types import LongType
 
-        path = str(table.path)
+        path = str(by_spark.path)
 
         def land(value: int) -> int:
             from pathlib import Path
@@ -152,27 +160,27 @@ def test_a_commit_that_lands_while_a_whole_table_is_written_is_a_conflict_and_no
         overwrite(session, rows.withColumn("c0", landing(F.col("c0"))), *rest)
 
     monkeypatch.setattr(committing, "overwrite", once)
-    table.apply((UPDATE, 1, "A"))
-    assert table.chosen[1] is Commit.OVERWRITE
-    assert len(table.chosen) > 2, "the first attempt was no conflict"
-    assert table.rows == [(1, "A"), (2, "b"), (50, "foreign")]
+    by_spark.apply((UPDATE, 1, "A"))
+    assert by_spark.chosen[1] is Commit.OVERWRITE
+    assert len(by_spark.chosen) > 2, "the first attempt was no conflict"
+    assert by_spark.rows == [(1, "A"), (2, "b"), (50, "foreign")]
 
 
 def test_a_whole_table_that_goes_before_it_is_written_does_not_come_back(
-    table: Watched, monkeypatch: Patch, tmp_path: Path
+    by_spark: Watched, monkeypatch: Patch, tmp_path: Path
 ) -> None:
-    table.apply((INSERT, 1, "a"))
+    by_spark.apply((INSERT, 1, "a"))
     found: list[bool] = []
 
     def go() -> None:
-        shutil.move(table.path, tmp_path / "gone")
-        found.append(table.path.exists())
+        shutil.move(by_spark.path, tmp_path / "gone")
+        found.append(by_spark.path.exists())
 
     when_written(monkeypatch, go)
-    table.land((UPDATE, 1, "A"))
-    reconcile(table.mirror.ports, table.mirror.engine, table.mirror.table("t"))
+    by_spark.land((UPDATE, 1, "A"))
+    reconcile(by_spark.mirror.ports, by_spark.mirror.engine, by_spark.mirror.table("t"))
     assert found == [False]
-    assert not (table.path / "_delta_log").exists()
+    assert not (by_spark.path / "_delta_log").exists()
 
 
 def test_a_whole_table_keeps_its_properties_and_its_clustering_and_gets_new_columns(

@@ -29,9 +29,15 @@ from tests.property.histories import DECIDED, History, random_history
 from tests.property.traits import EVERY_TRAIT, traits
 from tests.zone import EVERY_PATH, MIRROR, Mirror, Paths, Zone, bag
 
-PATHS = (EVERY_PATH, Paths(small_table=0), Paths(small_batch=0), Paths(small_batch=0, copies=False))
-"""Every quicker path, those without the replace of whole tables, and Spark's own way: of copies,
-and of rows that it holds."""
+PATHS = (
+    EVERY_PATH,
+    Paths(small_table=0),
+    Paths(small_batch=0),
+    Paths(direct=False),
+    Paths(small_batch=0, copies=False),
+)
+"""Every quicker path, those without the replace of whole tables, Spark's own way of copies, what it
+commits of batches that are folded here, and its own way of rows that it holds."""
 
 
 class Recording:

@@ -1,0 +1,108 @@
+"""Data files of Delta tables, read and written whole in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
+
+from openmirror.columnar.statistics import statistics
+from openmirror.formats.arrow_types import arrow_type
+from openmirror.formats.parquet import footer
+from openmirror.formats.parquet.conversion import file_metadata, storage_types
+from openmirror.formats.parquet.unpacked import unpacked_bytes
+from openmirror.ports.merge_rows import positional
+from openmirror.ports.new_files import NewFile
+from openmirror.protocol.schema import TableSchema
+
+CODECS: Mapping[str, str] = {
+    "snappy": "snappy",
+    "zstd": "zstd",
+    "gzip": "gzip",
+    "lz4_raw": "lz4",
+    "none": "none",
+    "uncompressed": "none",
+}
+"""Spark's names of the ways to compress that pyarrow has as well, and pyarrow's."""
+
+_WRITTEN_BY = b"org.apache.spark.version"
+_OTHER_CALENDAR = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
+_PROLEPTIC = {_WRITTEN_BY.decode(): "4.0.0"}
+"""Spark 3 takes a file without a version of Spark for one that may count days before 1582 by
+another calendar, and refuses to read such days. Ours count as Spark does from version 3 on."""
+_WRITING = {"store_schema": False, "write_page_checksum": True, "store_decimal_as_integer": True}
+
+
+class NotForHere(Exception):
+    """A data file that is better read by Spark, or only by it."""
+
+
+def read_data_file(path: Path, schema: TableSchema, most: int) -> pa.Table:
+    """The rows of a table's data file, by position, in the types of its schema.
+
+    Raises NotForHere above `most` bytes in memory, and for a file whose types or calendar are
+    others; FileNotFoundError, and what pyarrow raises for a file that is broken.
+    """
+    with path.open("rb") as content:
+        metadata = file_metadata(content)
+        about = metadata.metadata or {}
+        if _WRITTEN_BY not in about or any(key in about for key in _OTHER_CALENDAR):
+            raise NotForHere(f"{path.name} does not say which calendar it counts days by")
+        if not all(kind.simple for _, kind in footer.columns(metadata)):
+            raise NotForHere(f"{path.name} has nested values")
+        if unpacked_bytes(content, metadata, most) > most:
+            raise NotForHere(f"{path.name} is larger than {most} bytes in memory")
+    # A path, and not what it holds: read so, nothing is made of the names of its folders.
+    with pq.ParquetFile(path, metadata=metadata, **_reading()) as file:
+        found = file.read()
+    names = positional(len(schema.columns))
+    columns = [_column(found, column.name, arrow_type(column.type)) for column in schema.columns]
+    return pa.table(columns, names=names)
+
+
+def write_data_file(rows: pa.Table, schema: TableSchema, codec: str, path: Path) -> NewFile:
+    """Write rows, which are given by position, as a new data file of a table.
+
+    `codec` is one of CODECS. Raises FileNotFoundError where the folder has gone; of no rows there
+    is no file.
+    """
+    if not len(rows):
+        return NewFile(rows=0, bytes=0, statistics="{}")
+    types = [arrow_type(column.type) for column in schema.columns]
+    named = pa.table(
+        [column.cast(kind) for column, kind in zip(rows.columns, types, strict=True)],
+        names=schema.names,
+    )
+    try:
+        with pq.ParquetWriter(path, named.schema, compression=CODECS[codec], **_WRITING) as to:
+            to.write_table(named)
+            to.add_key_value_metadata(_PROLEPTIC)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+    return NewFile(rows=len(rows), bytes=path.stat().st_size, statistics=statistics(named))
+
+
+def _reading() -> dict[str, Any]:
+    return {
+        "coerce_int96_timestamp_unit": "us",
+        "page_checksum_verification": True,
+        **storage_types(),
+    }
+
+
+def _column(found: pa.Table, name: str, kind: pa.DataType) -> pa.ChunkedArray:
+    at = found.schema.get_field_index(name)
+    if at < 0:
+        # Written before the column came.
+        return pa.chunked_array([pa.nulls(len(found), kind)])
+    column = found.column(at)
+    if column.type == kind:
+        return column
+    if pa.types.is_timestamp(kind) and column.type == pa.timestamp("us"):
+        # Of a time that is stored as INT96, where nothing says whether it has a zone.
+        return pa.chunked_array([chunk.view(kind) for chunk in column.chunks], kind)
+    raise NotForHere(f"{name} is stored as {column.type}, and is {kind} in the table")

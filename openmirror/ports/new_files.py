@@ -1,0 +1,50 @@
+"""Data files of small tables that this process writes, for a commit that only has to name them.
+
+Whoever writes a file and whoever commits it agree on these values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from openmirror.plan import Batch
+from openmirror.ports.merge_rows import FoldedBatch
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewFile:
+    """A data file as a commit adds it."""
+
+    rows: int
+    """None at all: then there is no file, either."""
+    bytes: int
+    statistics: str
+    """JSON, as the log has it: readers pass over files by it."""
+
+
+class FileWriter(Protocol):
+    """Writes what a folded batch comes to as one Parquet file of its table.
+
+    Both answer None where Spark has to do it: what a table's own files have in them may be more
+    than this process reads, or of other types than the batch has. Nothing is left at the place
+    then. The place must not exist, and its folder must: it is never made.
+    """
+
+    def added(self, batch: Batch, folded: FoldedBatch, codec: str, to: Path) -> NewFile | None:
+        """The rows that a batch adds to a table; it must be decided.
+
+        Raises FileNotFoundError where the folder has gone.
+        """
+        ...
+
+    def applied(
+        self, files: Sequence[Path], batch: Batch, folded: FoldedBatch, codec: str, to: Path
+    ) -> NewFile | None:
+        """All rows of the table that has these data files, once a batch is applied to it.
+
+        Raises FileNotFoundError where a file, or the folder, has gone.
+        """
+        ...

@@ -1,0 +1,246 @@
+"""One transaction of Delta's own, whose data file somebody else has written.
+
+By classes that only open-source Delta Lake has. What Spark's writers and MERGE do between reading a
+table and its commit is left out; what makes a commit safe is Delta's: the transaction, its check
+for conflicts with commits that landed meanwhile, checksums, checkpoints.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote
+
+from py4j.java_gateway import JavaClass
+from pyspark.sql import SparkSession
+
+from openmirror.ports import Transaction
+from openmirror.ports.new_files import NewFile
+from openmirror.spark.state_ahead import delta_log, no_value
+
+_ACTION = "org.apache.spark.sql.delta.actions.Action$"
+_MAP = "scala.collection.immutable.Map$"
+_METRICS = "org.apache.spark.sql.execution.metric.SQLMetrics"
+_DELTA = "io.delta.package"
+_VERSION = "4.4."
+_WRITE = "org.apache.spark.sql.delta.DeltaOperations$Write"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agreement:
+    """Whether a checksum has the transactions, and the data files, that its log has."""
+
+    transactions: bool
+    files: bool
+
+
+class DeltaTransaction:
+    """A transaction over the newest version of a table, which it has read as far as it says."""
+
+    def __init__(self, session: SparkSession, log: Any) -> None:
+        self._session = session
+        self._jvm: Any = session._jvm
+        self._none = no_value(session)
+        self._log = log
+        self._transaction = log.startTransaction(self._none, self._none)
+        self._snapshot = self._transaction.snapshot()
+        self._read: list[Any] = []
+
+    @classmethod
+    def begin(cls, session: SparkSession, table: str) -> DeltaTransaction | None:
+        """One that begins now; None where this Delta is another one, or the table is not there."""
+        log = delta_log(session, table) if _is_known(session) else None
+        if log is None:
+            return None
+        found = cls(session, log)
+        return found if found.version >= 0 else None
+
+    @property
+    def version(self) -> int:
+        """The version of the table that it goes on from."""
+        return int(self._snapshot.version())
+
+    @property
+    def table_id(self) -> str:
+        """Which table this is: another one at the same path has another."""
+        return str(self._snapshot.metadata().id())
+
+    @property
+    def protocol(self) -> Mapping[str, Any]:
+        """The table's protocol, as its log has it."""
+        found: dict[str, Any] = json.loads(self._snapshot.protocol().json())["protocol"]
+        return found
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """The table's metadata, as its log has it."""
+        found: dict[str, Any] = json.loads(self._snapshot.metadata().json())["metaData"]
+        return found
+
+    @property
+    def folder(self) -> Any:
+        """The table's folder, as a path of Hadoop's."""
+        return self._log.dataPath()
+
+    @property
+    def hadoop_settings(self) -> Any:
+        """What a file system is reached with."""
+        return self._log.newDeltaHadoopConf()
+
+    def has_applied(self, transaction: Transaction, *, by_checksum: bool) -> bool:
+        """Whether a commit of this application has this version already, or a later one.
+
+        From here on any commit of that application's is a conflict.
+        """
+        applied = self._transactions_in_checksum() if by_checksum else None
+        if applied is None:
+            return int(self._transaction.txnVersion(transaction.app_id)) >= transaction.version
+        # Or Delta would not look for it among the commits that landed meanwhile.
+        getattr(self._transaction.readTxn(), "$plus$eq")(transaction.app_id)
+        return applied.get(transaction.app_id, -1) >= transaction.version
+
+    def read_whole(self, *, by_checksum: bool) -> list[Mapping[str, Any]]:
+        """All data files, as the log has them. Any commit that changes rows is a conflict now."""
+        self._transaction.readWholeTable()
+        files = self._files_in_checksum() if by_checksum else None
+        if files is None:
+            files = self._transaction.filterFiles()
+        else:
+            self._transaction.trackFilesRead(files)
+        self._read = _each(files)
+        return [json.loads(file.json())["add"] for file in self._read]
+
+    def checksum_agrees(self) -> Agreement:
+        """What of this version's checksum is what the log comes to, which is read for it.
+
+        A checksum is computed from one commit to the next: it is as right as the first one was.
+        """
+        applied, files = self._transactions_in_checksum(), self._files_in_checksum()
+        in_log = {
+            str(one.appId()): int(one.version()) for one in _each(self._snapshot.setTransactions())
+        }
+        if applied != in_log:
+            return Agreement(transactions=False, files=False)
+        same = files is not None and _paths(files) == _paths(
+            self._snapshot.allFiles().collectAsList()
+        )
+        return Agreement(transactions=True, files=same)
+
+    def commit(self, transaction: Transaction, batch_record: str, new: NewFile, name: str) -> int:
+        """Put the new file in place of all that was read, or beside what is there, if nothing was.
+
+        Returns the version. Raises Delta's conflicts.
+        """
+        now = int(time.time() * 1000)
+        self._measure(new)
+        actions = [file.remove() for file in self._read]
+        if new.rows:
+            actions.append(self._action(add=_add(new, name, now)))
+        actions.append(
+            self._action(
+                txn={
+                    "appId": transaction.app_id,
+                    "version": transaction.version,
+                    "lastUpdated": now,
+                }
+            )
+        )
+        return int(self._transaction.commit(self._sequence(actions), self._write(batch_record)))
+
+    def _measure(self, new: NewFile) -> None:
+        """What the table's history says of the commit, as of one by Spark."""
+        found = {
+            "numFiles": int(new.rows > 0),
+            "numOutputRows": new.rows,
+            "numOutputBytes": new.bytes,
+            "numRemovedFiles": len(self._read),
+            "numRemovedBytes": sum(int(file.size()) for file in self._read),
+        }
+        metrics = self._jvm.java.util.HashMap()
+        create = getattr(self._jvm, _METRICS).createMetric
+        for name, value in found.items():
+            metric = create(self._session.sparkContext._jsc.sc(), name)
+            metric.set(value)
+            metrics.put(name, metric)
+        every = self._jvm.scala.jdk.javaapi.CollectionConverters.asScala(metrics)
+        given = getattr(getattr(self._jvm, _MAP), "MODULE$")
+        self._transaction.registerSQLMetrics(
+            self._session._jsparkSession, getattr(given, "from")(every)
+        )
+
+    def _transactions_in_checksum(self) -> dict[str, int] | None:
+        checksum = self._snapshot.checksumOpt()
+        found = None if checksum.isEmpty() else checksum.get().setTransactions()
+        if found is None or found.isEmpty():
+            return None
+        return {str(one.appId()): int(one.version()) for one in _each(found.get())}
+
+    def _files_in_checksum(self) -> Any | None:
+        """Those that it has, as Delta's own values; it has none of many files."""
+        checksum = self._snapshot.checksumOpt()
+        found = None if checksum.isEmpty() else checksum.get().allFiles()
+        return None if found is None or found.isEmpty() else found.get()
+
+    def _write(self, batch_record: str) -> Any:
+        """The operation, as the table's history has it."""
+        whole, none, some = bool(self._read), self._none, self._jvm.scala.Some
+        modes = self._jvm.org.apache.spark.sql.SaveMode
+        return getattr(self._jvm, _WRITE)(
+            modes.Overwrite if whole else modes.Append,
+            none,
+            some("true") if whole else none,
+            some(batch_record),
+            none,
+            none,
+            none,
+            none,
+            none,
+        )
+
+    def _action(self, **action: Mapping[str, Any]) -> Any:
+        return getattr(self._jvm, _ACTION).__getattr__("MODULE$").fromJson(json.dumps(action))
+
+    def _sequence(self, items: Iterable[Any]) -> Any:
+        listed = self._jvm.java.util.ArrayList()
+        for item in items:
+            listed.add(item)
+        return self._jvm.scala.jdk.javaapi.CollectionConverters.asScala(listed).toSeq()
+
+
+def _is_known(session: SparkSession) -> bool:
+    """Whether these classes are those that this was written for: they are nobody's interface."""
+    delta = getattr(session._jvm, _DELTA)
+    return isinstance(delta, JavaClass) and str(delta.VERSION()).startswith(_VERSION)
+
+
+def relative_path(file: Mapping[str, Any]) -> str | None:
+    """Where a data file lies below its table, as people would write it; None where it does not,
+    or where rows of it are marked as deleted."""
+    path = str(file["path"])
+    is_elsewhere = path.startswith("/") or ":" in path.partition("/")[0]
+    return None if is_elsewhere or file.get("deletionVector") else unquote(path)
+
+
+def _add(new: NewFile, name: str, now: int) -> dict[str, Any]:
+    return {
+        "path": name,
+        "partitionValues": {},
+        "size": new.bytes,
+        "modificationTime": now,
+        "dataChange": True,
+        "stats": new.statistics,
+    }
+
+
+def _paths(files: Any) -> list[str]:
+    return sorted(str(file.path()) for file in _each(files))
+
+
+def _each(items: Any) -> list[Any]:
+    found, iterator = [], items.iterator()
+    while iterator.hasNext():
+        found.append(iterator.next())
+    return found

@@ -1,0 +1,71 @@
+"""Where a new data file of a table is written by this process, and old ones are read by it.
+
+On this machine that is the table's folder itself; elsewhere a folder of our own, between which and
+the table Hadoop copies. A table's folder is never made.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+_THIS_MACHINE = "file"
+
+
+class NewDataFile:
+    """The place of one new file, which is called `name`."""
+
+    def __init__(self, session: SparkSession, folder: Any, settings: Any, name: str) -> None:
+        """`folder` is the table's, as a path of Hadoop's, which `settings` of Hadoop lead to."""
+        self._path_of: Any = getattr(session._jvm, "org.apache.hadoop.fs.Path")
+        self._copy = getattr(session._jvm, "org.apache.hadoop.fs.FileUtil").copy
+        self._folder, self._settings = folder, settings
+        self._files = folder.getFileSystem(settings)
+        self._name = name
+        self._own: tempfile.TemporaryDirectory[str] | None = None
+        self._here = self._files.getUri().getScheme() == _THIS_MACHINE
+
+    def __enter__(self) -> NewDataFile:
+        if not self._here:
+            self._own = tempfile.TemporaryDirectory(prefix="openmirror-table-")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._own is not None:
+            self._own.cleanup()
+
+    @property
+    def path(self) -> Path:
+        """Where this process writes it."""
+        return self._home / self._name
+
+    def fetched(self, name: str) -> Path:
+        """A data file of the table, by its path below that, as one that this process can read."""
+        if self._here:
+            return self._home / name
+        copy = self._home / f"of-table-{name.replace('/', '-')}"
+        self._copied(self._in_table(name), self._on_this_machine(copy))
+        return copy
+
+    def put(self) -> None:
+        """Bring the file that was written to where the table has its files."""
+        if not self._here:
+            self._copied(self._on_this_machine(self.path), self._in_table(self._name))
+
+    @property
+    def _home(self) -> Path:
+        return Path(self._own.name if self._own else self._folder.toUri().getPath())
+
+    def _in_table(self, name: str) -> Any:
+        return self._path_of(self._folder, name)
+
+    def _on_this_machine(self, path: Path) -> Any:
+        return self._path_of(f"{_THIS_MACHINE}:{path}")
+
+    def _copied(self, source: Any, to: Any) -> None:
+        """Between file systems; what is copied stays, and nothing is there to be overwritten."""
+        systems = (path.getFileSystem(self._settings) for path in (source, to))
+        self._copy(next(systems), source, next(systems), to, False, False, self._settings)

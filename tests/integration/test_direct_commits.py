@@ -1,0 +1,280 @@
+"""Commits whose data file this process writes are right, whatever comes between and wherever the
+table lies."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as F
+
+from openmirror.columnar.small_batches import SmallBatches
+from openmirror.columnar.small_tables import SmallTables
+from openmirror.formats.conversion import FileConverter
+from openmirror.plan.decisions import Idle
+from openmirror.ports import WorkItem
+from openmirror.reconcile.reconciliation import reconcile
+from openmirror.spark.direct_commits import DirectCommits
+from openmirror.spark.engine import SparkEngine
+from openmirror.spark.transacting import fresh_session
+from openmirror.stores.azure.queue import StorageWorkQueue
+from spark_jobs.run import run
+from standins.azurite import Azurite
+from tests.emulator_server import EndpointServer
+from tests.integration.test_commit_paths import (
+    DELETE,
+    INSERT,
+    UPDATE,
+    UPSERT,
+    Patch,
+    Watched,
+    a_foreign_row,
+)
+from tests.integration.test_runner_process import environment
+from tests.spark_accounts import expected, publish, rows_at
+from tests.spark_accounts import table as at
+from tests.zone import Mirror, forget_logs
+
+
+class Writer(SmallTables):
+    """Writes data files; something else happens once, behind its reading of the table."""
+
+    def __init__(self) -> None:
+        super().__init__(1 << 27)
+        self.during: list[Callable[[], None]] = []
+
+    def added(self, *of: Any) -> Any:
+        self._now()
+        return super().added(*of)
+
+    def applied(self, *of: Any) -> Any:
+        new = super().applied(*of)
+        self._now()
+        return new
+
+    def _now(self) -> None:
+        while self.during:
+            self.during.pop()()
+
+
+class Direct(Watched):
+    """One table; of each of its commits is seen whether it was direct: None for a conflict."""
+
+    def __init__(self, mirror: Mirror, patch: Patch) -> None:
+        super().__init__(mirror, patch)
+        self.writer = Writer()
+        self.direct: list[bool | None] = []
+        self.engine = mirror.engine = self.another()
+        commit = DirectCommits.commit
+
+        def seen(*of: Any) -> bool:
+            self.direct.append(None)
+            self.direct[-1] = commit(*of)
+            return self.direct[-1]
+
+        patch.setattr(DirectCommits, "commit", seen)
+
+    def another(self) -> SparkEngine:
+        """An engine that knows nothing of what others did."""
+        mirror = self.mirror
+        return SparkEngine(
+            mirror.spark,
+            lambda path: f"{mirror.zone.root}/{path}",
+            FileConverter(mirror.ports.store),
+            # As the product has it; other tests do without, for the sake of new tables.
+            {"spark.databricks.delta.allFilesInCrc.enabled": "true"},
+            small_batches=SmallBatches(mirror.ports.store, 1 << 21),
+            small_table=1 << 24,
+            small_tables=self.writer,
+        )
+
+    @property
+    def files(self) -> list[str]:
+        return [Path(uri).name for uri in DeltaTable(str(self.path)).file_uris()]
+
+
+@pytest.fixture
+def table(mirror: Mirror, monkeypatch: Patch) -> Direct:
+    return Direct(mirror, monkeypatch)
+
+
+def test_small_batches_are_direct_from_the_second_one_on_and_leave_one_file(table: Direct) -> None:
+    table.apply((INSERT, 1, "a"), (INSERT, None, "n"))
+    table.apply((UPDATE, 1, "A"), (UPSERT, 2, "b"), (UPSERT, None, "N"), (DELETE, 9, ""))
+    table.apply((INSERT, 2, "again"))
+    table.apply((UPDATE, 2, "both"), (DELETE, None, ""))
+    assert table.direct == [False, True, True, True]
+    assert table.rows == [(1, "A"), (2, "both"), (2, "both")]
+    [_] = table.files
+    table.apply((DELETE, 1, ""), (DELETE, 2, ""))
+    assert (table.direct[-1], table.rows, table.files) == (True, [], [])
+    # There is nothing to write anew.
+    table.apply((UPSERT, 3, "c"))
+    assert (table.direct[-1], table.rows) == (False, [(3, "c")])
+
+
+def test_the_history_says_what_was_written(table: Direct) -> None:
+    table.apply((INSERT, 1, "a"))
+    table.apply((UPDATE, 1, "A"))
+    table.apply((INSERT, 2, "b"))
+    append, overwrite = DeltaTable(str(table.path)).history(2)
+    found = [entry["operationParameters"]["mode"] for entry in (append, overwrite)]
+    assert found == ["Append", "Overwrite"]
+    metrics = overwrite["operationMetrics"]
+    assert [metrics[name] for name in ("numFiles", "numOutputRows", "numRemovedFiles")] == [
+        "1", "1", "1"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", [UPDATE, INSERT])
+def test_a_row_that_another_tool_adds_while_the_file_is_written_is_not_lost(
+    table: Direct, kind: int
+) -> None:
+    table.apply((INSERT, 1, "a"))
+    table.writer.during.append(lambda: a_foreign_row(table))
+    table.apply((kind, 1, "A"))
+    # Rows that are only added conflict with none. The other tool's file does not say how it counts
+    # days before 1582: that is for Spark to read.
+    assert table.direct == ([False, True] if kind == INSERT else [False, None, False])
+    assert table.rows == sorted([(1, "A"), (50, "foreign")] + [(1, "a")] * (kind == INSERT))
+    table.apply((UPDATE, 50, "ours"))
+    assert (50, "ours") in table.rows
+
+
+def test_what_another_engine_or_tool_commits_between_batches_is_read_from_the_log(
+    table: Direct,
+) -> None:
+    table.apply((INSERT, 1, "a"))
+    table.apply((UPDATE, 1, "A"))
+    other = table.another()
+    for engine in (other, table.engine, other):
+        a_foreign_row(table)
+        table.mirror.engine = engine
+        table.apply((UPSERT, 1, "B"), (UPDATE, 50, "seen"))
+    assert table.rows == [(1, "B"), (50, "seen"), (50, "seen"), (50, "seen")]
+
+
+def test_a_checksum_that_is_wrong_is_not_gone_by(table: Direct) -> None:
+    table.apply((INSERT, 1, "a"))
+    table.apply((UPDATE, 1, "A"), (INSERT, 2, "b"))
+    log = table.path / "_delta_log"
+    crc = log / f"{1:020d}.crc"
+    found = json.loads(crc.read_text())
+    found["allFiles"][0]["path"] = "part-of-another-table.parquet"
+    found["setTransactions"][0]["version"] = 1 << 60
+    crc.write_text(json.dumps(found))
+    (log / f".{crc.name}.crc").unlink(missing_ok=True)
+    forget_logs(table.mirror.spark)
+    table.mirror.engine = table.another()
+    table.apply((UPDATE, 1, "B"))
+    assert table.rows == [(1, "B"), (2, "b")]
+    assert table.direct[-1]
+
+
+def test_a_table_that_goes_while_the_file_is_written_does_not_come_back(
+    table: Direct, tmp_path: Path
+) -> None:
+    table.apply((INSERT, 1, "a"))
+    path = table.path
+    for kind in (INSERT, UPDATE):
+        table.land((kind, 1, "A"))
+        table.writer.during.append(lambda: shutil.move(path, tmp_path / "gone"))
+        reconcile(table.mirror.ports, table.mirror.engine, table.mirror.table("t"))
+        assert not list(path.rglob("*.json")), "another table began at its place"
+        shutil.rmtree(path, ignore_errors=True)
+        shutil.move(tmp_path / "gone", path)
+        assert isinstance(table.mirror.reconcile_until_idle("t"), Idle)
+
+
+TYPES = {
+    "byte": (pa.int8(), [-128, 0, 127]),
+    "integer": (pa.int32(), [-(1 << 31), 0, (1 << 31) - 1]),
+    "long": (pa.int64(), [-(1 << 63), 0, (1 << 63) - 1]),
+    "double": (pa.float64(), [-1.5, 0.0, 2.5]),
+    "boolean": (pa.bool_(), [True, False, True]),
+    "text": (pa.string(), ["", "ä" * 31 + "z", "\U0010ffff" * 40]),
+    "long_text": (pa.string(), ["a" * 40, "a" * 39 + "b", "a" * 33]),
+    "bytes": (pa.binary(), [b"", b"\x00", b"\xff" * 40]),
+    "day": (pa.date32(), [date(1, 1, 1), date(1970, 1, 1), date(9999, 12, 31)]),
+    "time": (
+        pa.timestamp("us", "UTC"),
+        [
+            datetime(1, 1, 1, 0, 0, 0, 1, UTC),
+            datetime(1969, 12, 31, 23, 59, 59, 999_999, UTC),
+            datetime(9999, 12, 31, 23, 59, 59, 999_999, UTC),
+        ],
+    ),
+    "short_decimal": (pa.decimal128(9, 2), [Decimal("-9999999.99"), Decimal(0), Decimal("0.01")]),
+    "long_decimal": (pa.decimal128(38, 10), [Decimal("-1e27"), Decimal(0), Decimal("1e-10")]),
+}
+
+
+def literal(value: Any) -> Column:
+    """In the way of Python's own types, days before 1582 go through Java's calendar."""
+    if isinstance(value, datetime):
+        return F.lit(value.isoformat()).cast("timestamp")
+    return F.lit(value.isoformat()).cast("date") if isinstance(value, date) else F.lit(value)
+
+
+def test_every_value_of_every_type_is_found_where_readers_pass_over_files_by_statistics(
+    mirror: Mirror, monkeypatch: Patch
+) -> None:
+    table = Direct(mirror, monkeypatch)
+    columns = {name: pa.array(values, kind) for name, (kind, values) in TYPES.items()}
+    for number in range(3):
+        # Three files with one row each, and one that is written anew.
+        rows = pa.table({"id": pa.array([number], pa.int64())} | {
+            name: column.slice(number, 1) for name, column in columns.items()
+        })  # fmt: skip
+        table.last += 1
+        marker = pa.array([INSERT], pa.int32())
+        mirror.zone.put("t", table.last, rows.append_column("__rowMarker__", marker))
+        assert isinstance(mirror.reconcile_until_idle("t"), Idle)
+    assert table.direct == [False, True, True]
+    session = fresh_session(mirror.spark)
+    found = session.read.format("delta").load(str(table.path))
+    for name, (_, values) in TYPES.items():
+        for number, value in enumerate(values):
+            same = [
+                row.id for row in found.where(F.col(name) == literal(value)).select("id").collect()
+            ]
+            assert number in same, (name, value)
+    arrow = DeltaTable(str(table.path)).to_pyarrow_table()
+    by_id = arrow.sort_by("id").drop_columns(["id"])
+    assert by_id.to_pydict() == {name: column.to_pylist() for name, column in columns.items()}
+
+
+def test_on_an_account_data_files_come_and_go_by_hadoop(
+    served: EndpointServer,
+    azurite: Azurite,
+    work_queue: StorageWorkQueue,
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: Patch,
+) -> None:
+    direct: list[bool] = []
+    commit = DirectCommits.commit
+
+    def seen(*of: Any) -> bool:
+        direct.append(commit(*of))
+        return direct[-1]
+
+    monkeypatch.setattr(DirectCommits, "commit", seen)
+    folder = at("direct", "Orders")
+    for number in (1, 2, 3):
+        publish(served.root, folder, number)
+        work_queue.send(WorkItem(folder, "a test"))
+        assert run(["--set", "runner_idle=1s"], environment(served, azurite)) == 0
+    assert direct == [False, True, True]
+    path = served.root / "lake/direct/Tables/dbo/Orders"
+    assert rows_at(path, tmp_path) == expected(3)
+    assert spark.range(1).count() == 1
