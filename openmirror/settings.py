@@ -193,10 +193,12 @@ class Settings(BaseModel):
         "by a batch that changes rows, which is quicker than a MERGE: 16MiB by default. 0 always "
         "merges.",
     )
-    direct_commits: bool = Field(
-        default=True,
-        description="Whether the runner's own process writes the data file of a small batch into a "
-        "table that needs nothing but such a file, so that it is committed without a job of Spark.",
+    direct_batch: ByteSize = Field(
+        default=ByteSize(32 << 20),
+        ge=0,
+        description="Batches of at most so many bytes in memory, into a table that needs nothing "
+        "but a Parquet file, are committed without a job of Spark, for the runner's own process "
+        "writes that file: 32MiB by default. 0 leaves all of it to Spark.",
     )
     conversion_threads: int = Field(
         default=2,

@@ -170,6 +170,9 @@ class Product:
         return Product(self.zone, lambda _: self.engine, self.ports.limits, steps)
 
 
+DIRECT = Settings.model_fields["direct_batch"].default
+
+
 @dataclass(frozen=True)
 class Paths:
     """Which of the engine's quicker paths are open, by the settings that close them."""
@@ -184,7 +187,9 @@ class Paths:
             spark,
             local_spark_paths(str(root)),
             FileConverter(store),
-            small_batches=SmallBatches(store, self.small_batch) if self.small_batch else None,
+            small_batches=SmallBatches(store, self.small_batch, most_direct=DIRECT)
+            if self.small_batch
+            else None,
             copies=Copies(store) if self.copies else None,
             small_table=self.small_table,
             small_tables=SmallTables(UNPACKED * self.small_table) if self.direct else None,

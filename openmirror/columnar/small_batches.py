@@ -38,23 +38,28 @@ _NARROWEST = 8
 
 
 class SmallBatches(BatchFolder):
-    """Folds batches of at most `most_bytes` in memory; safe to use from several threads.
+    """Folds batches of at most `most_bytes` in memory, or `most_direct` where their commit is a
+    direct one; safe to use from several threads.
 
     Spark folds what this does not: larger batches, partial updates, tables with a version column,
     whose keys may need what the table holds, and truncates that mark or close all of its rows.
     """
 
-    def __init__(self, store: FileStore, most_bytes: int, threads: int = 2) -> None:
+    def __init__(
+        self, store: FileStore, most_bytes: int, threads: int = 2, most_direct: int = 0
+    ) -> None:
         self._store = store
         self._most = most_bytes
+        self._most_direct = max(most_bytes, most_direct)
         self._threads = threads
 
-    def fold(self, batch: Batch) -> FoldedBatch | BadFile | None:
+    def fold(self, batch: Batch, *, direct: bool = False) -> FoldedBatch | BadFile | None:
         """The folded batch, the first file that breaks a rule, or None for Spark's own."""
-        if not self._is_for_here(batch):
+        most = self._most_direct if direct else self._most
+        if not _is_for_here(batch, most):
             return None
         try:
-            found = self._read(batch)
+            found = self._read(batch, most)
             if isinstance(found, BadFile):
                 return found
             changes = ChangesInOrder(batch, found)
@@ -62,33 +67,32 @@ class SmallBatches(BatchFolder):
         except (TooLarge, NotGrown):
             return None
 
-    def _is_for_here(self, batch: Batch) -> bool:
-        if batch.frozen.version_column is not None:
-            return False
-        cells = sum(file.facts.rows for file in batch.files if file.facts) * max(
-            1, len(batch.union.schema.columns)
-        )
-        return max(batch.bytes, cells * _NARROWEST) <= self._most
-
-    def _read(self, batch: Batch) -> list[RowsInMemory] | BadFile:
+    def _read(self, batch: Batch, most: int) -> list[RowsInMemory] | BadFile:
         files: list[RowsInMemory] = []
         size = 0
         with ThreadPoolExecutor(self._threads, thread_name_prefix="small-batch") as pool:
-            work = [
-                pool.submit(read_file, self._store, file, batch, self._most) for file in batch.files
-            ]
+            work = [pool.submit(read_file, self._store, file, batch, most) for file in batch.files]
             try:
                 for file, future in zip(batch.files, work, strict=True):
                     rows = future.result()
                     if isinstance(rows, Broken):
                         return BadFile(file.name, rows)
                     size += rows.bytes
-                    if size > self._most or np.isin(rows.markers, _not_here(batch)).any():
+                    if size > most or np.isin(rows.markers, _not_here(batch)).any():
                         raise TooLarge(file.path)
                     files.append(rows)
             finally:
                 pool.shutdown(cancel_futures=True)
         return files
+
+
+def _is_for_here(batch: Batch, most: int) -> bool:
+    if batch.frozen.version_column is not None:
+        return False
+    cells = sum(file.facts.rows for file in batch.files if file.facts) * max(
+        1, len(batch.union.schema.columns)
+    )
+    return max(batch.bytes, cells * _NARROWEST) <= most
 
 
 def _not_here(batch: Batch) -> list[int]:

@@ -98,9 +98,10 @@ class FoldedBatch:
 class BatchFolder(Protocol):
     """Reads and folds small batches in this process."""
 
-    def fold(self, batch: Batch) -> FoldedBatch | BadFile | None:
+    def fold(self, batch: Batch, *, direct: bool = False) -> FoldedBatch | BadFile | None:
         """The folded batch, the first file that breaks a rule, or None where Spark must fold it.
 
+        It may be larger where its commit will most likely be `direct`: Spark gets no row of it.
         Raises NotThere when a file has gone, ConditionFailed when one is not what was planned.
         """
         ...

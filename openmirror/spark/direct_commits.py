@@ -44,8 +44,10 @@ class DirectCommits:
     with that. From there on checksums are gone by, for as long as all commits are these.
     """
 
-    def __init__(self, writer: FileWriter) -> None:
+    def __init__(self, writer: FileWriter, small_table: int) -> None:
+        """`small_table` is how many bytes of data files a table may have that is written whole."""
         self._writer = writer
+        self._small_table = small_table
         self._followed: dict[str, _Followed] = {}
 
     def follows(self, table: str) -> bool:
@@ -111,6 +113,8 @@ class DirectCommits:
         try:
             if files is None:
                 return self._writer.added(batch, folded, codec, place.path)
+            if sum(int(file["size"]) for file in files) > self._small_table:
+                return None  # it has grown since it was chosen to be written whole
             names = [relative_path(file) for file in files]
             here = [place.fetched(name) for name in names if name is not None]
             if len(here) < len(files):

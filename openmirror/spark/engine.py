@@ -90,7 +90,7 @@ class SparkEngine:
         self._copies = copies
         self._small_batches = small_batches
         self._small_table = small_table
-        self._direct = DirectCommits(small_tables) if small_tables else None
+        self._direct = DirectCommits(small_tables, small_table) if small_tables else None
         self._ahead = StateAhead(self._fresh)
 
     def read(self, batch: Batch) -> Prepared | BadFile:
@@ -99,9 +99,13 @@ class SparkEngine:
             self._ahead.want(self._spark_path(batch.table))
         if batch.begins is not None:
             return BeginningPrepared()
-        small = self._small_batches.fold(batch) if self._small_batches else None
-        if small is not None:
-            return small if isinstance(small, BadFile) else FoldedPrepared(small)
+        if self._small_batches:
+            direct = self._direct is not None and self._direct.follows(
+                self._spark_path(batch.table)
+            )
+            small = self._small_batches.fold(batch, direct=direct)
+            if small is not None:
+                return small if isinstance(small, BadFile) else FoldedPrepared(small)
         with spark_is_alive():
             return self._read(batch)
 

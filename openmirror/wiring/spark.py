@@ -217,6 +217,7 @@ def _engine(
     is_account = isinstance(settings.root_given(), AccountUrl)
     store = account_store(settings) if is_account else LocalStore(local_root(settings))
     threads, small = settings.conversion_threads, settings.small_batch
+    direct = settings.direct_batch
     # Single nodes of Databricks are this machine, too.
     is_here = str(spark.sparkContext.master).startswith("local")
     return SparkEngine(
@@ -226,9 +227,7 @@ def _engine(
         own,
         conversion_threads=threads,
         copies=Copies(store, threads) if settings.copy_files and is_here else None,
-        small_batches=SmallBatches(store, small, threads) if small else None,
+        small_batches=SmallBatches(store, small, threads, direct) if small else None,
         small_table=settings.small_table,
-        small_tables=SmallTables(UNPACKED * settings.small_table)
-        if settings.direct_commits
-        else None,
+        small_tables=SmallTables(UNPACKED * settings.small_table) if direct else None,
     )

@@ -23,6 +23,7 @@ from openmirror.formats.conversion import FileConverter
 from openmirror.plan.decisions import Idle
 from openmirror.ports import WorkItem
 from openmirror.reconcile.reconciliation import reconcile
+from openmirror.spark.choosing import Commit
 from openmirror.spark.direct_commits import DirectCommits
 from openmirror.spark.engine import SparkEngine
 from openmirror.spark.transacting import fresh_session
@@ -72,6 +73,7 @@ class Direct(Watched):
     def __init__(self, mirror: Mirror, patch: Patch) -> None:
         super().__init__(mirror, patch)
         self.writer = Writer()
+        self.most_bytes = 1 << 21
         self.direct: list[bool | None] = []
         self.engine = mirror.engine = self.another()
         commit = DirectCommits.commit
@@ -92,7 +94,7 @@ class Direct(Watched):
             FileConverter(mirror.ports.store),
             # As the product has it; other tests do without, for the sake of new tables.
             {"spark.databricks.delta.allFilesInCrc.enabled": "true"},
-            small_batches=SmallBatches(mirror.ports.store, 1 << 21),
+            small_batches=SmallBatches(mirror.ports.store, self.most_bytes, 2, 1 << 21),
             small_table=1 << 24,
             small_tables=self.writer,
         )
@@ -120,6 +122,18 @@ def test_small_batches_are_direct_from_the_second_one_on_and_leave_one_file(tabl
     # There is nothing to write anew.
     table.apply((UPSERT, 3, "c"))
     assert (table.direct[-1], table.rows) == (False, [(3, "c")])
+
+
+def test_larger_batches_are_direct_where_the_last_commit_was(table: Direct) -> None:
+    small, large = [(INSERT, 1, "a")], [(UPSERT, at, "a" * 40) for at in range(100)]
+    table.most_bytes = 1_000
+    table.mirror.engine = table.another()
+    for rows in (small, large, small, large, large):
+        table.apply(*rows)
+    # Of a batch that Spark reads nobody asks.
+    assert table.direct == [False, True, True, True]
+    assert table.chosen == [Commit.REPLACE, Commit.MERGE, Commit.APPEND, *[Commit.OVERWRITE] * 2]
+    assert len(table.rows) == 101
 
 
 def test_the_history_says_what_was_written(table: Direct) -> None:
