@@ -10,9 +10,13 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
 
-from openmirror.columnar.folding import NEVER
+from openmirror.columnar.folding import NEVER, ChangePlaces
 from openmirror.columnar.keys import numbered
+from openmirror.columnar.version_folding import TooManyVersions
 from openmirror.ports.version_rows import AT_LEAST_ONCE
+
+_MOST = 4
+"""So many versions are opened at most for each that there is, or that a batch brings."""
 
 
 def applied_versions(
@@ -25,6 +29,9 @@ def applied_versions(
     closing: Sequence[str],
 ) -> pa.Table:
     """All versions of a history after a batch, by position.
+
+    Raises TooManyVersions where far more would be opened than there are: a key with many open
+    versions has as many again by each update.
 
     `opens` and `closes` are as `FoldedVersions` gives them; `is_current` is the position of that
     column, and `closing` are those of the columns that a version gets when it is closed.
@@ -41,7 +48,7 @@ def applied_versions(
     places = pa.array(np.where(closed_by != NEVER, len(table) + closed_by, np.arange(len(table))))
     if AT_LEAST_ONCE in opens.column_names:
         open_of = np.bincount(of_table[is_open], minlength=count)[of_opens]
-        opens = _for_each_open(opens, open_of)
+        opens = _for_each_open(opens, open_of, _MOST * (len(table) + len(opens)))
     columns = [
         _behind(
             _behind(table.column(name), closes.column(name)).take(places)
@@ -59,15 +66,17 @@ def only_new_versions(opens: pa.Table) -> pa.Table:
     open find none."""
     if AT_LEAST_ONCE not in opens.column_names:
         return opens
-    return _for_each_open(opens, np.zeros(len(opens), dtype=np.int64))
+    return _for_each_open(opens, np.zeros(len(opens), dtype=np.int64), len(opens))
 
 
-def _for_each_open(opens: pa.Table, open_of: np.typing.NDArray[np.int64]) -> pa.Table:
+def _for_each_open(opens: pa.Table, open_of: ChangePlaces, most: int) -> pa.Table:
     """New versions, of which some are opened for each version of their key that is open."""
     at_least_once = opens.column(AT_LEAST_ONCE)
     asks = at_least_once.is_valid().to_numpy()
     least = at_least_once.fill_null(True).to_numpy().astype(np.int64)
     times = np.where(asks, np.maximum(open_of, least), 1)
+    if int(times.sum()) > most:
+        raise TooManyVersions(int(times.sum()))
     places = pa.array(np.repeat(np.arange(len(opens)), times))
     return opens.drop_columns([AT_LEAST_ONCE]).take(places)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,20 +14,13 @@ from openmirror.formats.parquet import footer
 from openmirror.formats.parquet.conversion import file_metadata, storage_types
 from openmirror.formats.parquet.unpacked import unpacked_bytes
 from openmirror.ports.merge_rows import positional
-from openmirror.ports.new_files import NewFile
+from openmirror.ports.new_files import Codec, NewFile
 from openmirror.protocol.schema import TableSchema
 
-CODECS: Mapping[str, str] = {
-    "snappy": "snappy",
-    "zstd": "zstd",
-    "gzip": "gzip",
-    "lz4_raw": "lz4",
-    "none": "none",
-    "uncompressed": "none",
-}
-"""Spark's names of the ways to compress that pyarrow has as well, and pyarrow's."""
-
 _WRITTEN_BY = b"org.apache.spark.version"
+_COUNTS_ALIKE = b"3.1.0"
+"""Files of older versions, by the order of text as Spark has it, may count days before 1582 by
+another calendar, if only in times of INT96."""
 _OTHER_CALENDAR = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
 _PROLEPTIC = {_WRITTEN_BY.decode(): "4.0.0"}
 """Spark 3 takes a file without a version of Spark for one that may count days before 1582 by
@@ -49,8 +41,9 @@ def read_data_file(path: Path, schema: TableSchema, most: int) -> pa.Table:
     with path.open("rb") as content:
         metadata = file_metadata(content)
         about = metadata.metadata or {}
-        if _WRITTEN_BY not in about or any(key in about for key in _OTHER_CALENDAR):
-            raise NotForHere(f"{path.name} does not say which calendar it counts days by")
+        version = about.get(_WRITTEN_BY, b"")
+        if version < _COUNTS_ALIKE or any(key in about for key in _OTHER_CALENDAR):
+            raise NotForHere(f"{path.name} does not say that it counts days as we do")
         if not all(kind.simple for _, kind in footer.columns(metadata)):
             raise NotForHere(f"{path.name} has nested values")
         if unpacked_bytes(content, metadata, most) > most:
@@ -58,15 +51,17 @@ def read_data_file(path: Path, schema: TableSchema, most: int) -> pa.Table:
     # A path, and not what it holds: read so, nothing is made of the names of its folders.
     with pq.ParquetFile(path, metadata=metadata, **_reading()) as file:
         found = file.read()
+    if not set(found.column_names) <= set(schema.names):
+        raise NotForHere(f"{path.name} has columns that the table does not have so")
     names = positional(len(schema.columns))
     columns = [_column(found, column.name, arrow_type(column.type)) for column in schema.columns]
     return pa.table(columns, names=names)
 
 
-def write_data_file(rows: pa.Table, schema: TableSchema, codec: str, path: Path) -> NewFile:
+def write_data_file(rows: pa.Table, schema: TableSchema, codec: Codec, path: Path) -> NewFile:
     """Write rows, which are given by position, as a new data file of a table.
 
-    `codec` is one of CODECS. Raises FileNotFoundError where the folder has gone; of no rows there
+    Raises FileNotFoundError where the folder has gone; of no rows there
     is no file.
     """
     if not len(rows):
@@ -77,13 +72,13 @@ def write_data_file(rows: pa.Table, schema: TableSchema, codec: str, path: Path)
         names=schema.names,
     )
     try:
-        with pq.ParquetWriter(path, named.schema, compression=CODECS[codec], **_WRITING) as to:
+        with pq.ParquetWriter(path, named.schema, compression=codec.value, **_WRITING) as to:
             to.write_table(named)
             to.add_key_value_metadata(_PROLEPTIC)
+        return NewFile(rows=len(rows), bytes=path.stat().st_size, statistics=statistics(named))
     except BaseException:
         path.unlink(missing_ok=True)
         raise
-    return NewFile(rows=len(rows), bytes=path.stat().st_size, statistics=statistics(named))
 
 
 def _reading() -> dict[str, Any]:

@@ -9,10 +9,11 @@ import pyarrow as pa  # type: ignore[import-untyped]
 
 from openmirror.columnar.applying import MarkedBy, applied, as_decided, only_data
 from openmirror.columnar.applying_versions import applied_versions, only_new_versions
-from openmirror.columnar.data_files import CODECS, NotForHere, read_data_file, write_data_file
+from openmirror.columnar.data_files import NotForHere, read_data_file, write_data_file
+from openmirror.columnar.version_folding import TooManyVersions
 from openmirror.plan import Batch
 from openmirror.ports.merge_rows import FoldedBatch, positions_of
-from openmirror.ports.new_files import FileWriter, NewFile
+from openmirror.ports.new_files import Codec, FileWriter, NewFile
 from openmirror.protocol.versions import CLOSED, IS_CURRENT, VALID_TO
 
 UNPACKED = 8
@@ -25,10 +26,8 @@ class SmallTables(FileWriter):
     def __init__(self, most_bytes: int) -> None:
         self._most = most_bytes
 
-    def added(self, batch: Batch, folded: FoldedBatch, codec: str, to: Path) -> NewFile | None:
+    def added(self, batch: Batch, folded: FoldedBatch, codec: Codec, to: Path) -> NewFile | None:
         """The rows that a batch adds; what a commit finds of them in the table it does not ask."""
-        if codec not in CODECS:
-            return None
         if folded.versions is None:
             rows = as_decided(folded.rows, batch)
         else:
@@ -37,16 +36,14 @@ class SmallTables(FileWriter):
         return write_data_file(only_data(rows, batch), batch.union.schema, codec, to)
 
     def applied(
-        self, files: Sequence[Path], batch: Batch, folded: FoldedBatch, codec: str, to: Path
+        self, files: Sequence[Path], batch: Batch, folded: FoldedBatch, codec: Codec, to: Path
     ) -> NewFile | None:
         """All rows of the table after the batch."""
-        if codec not in CODECS:
-            return None
         try:
-            table = self._read(files, batch)
-        except NotForHere:
+            rows = _applied(self._read(files, batch), batch, folded)
+        except (NotForHere, TooManyVersions):
             return None
-        return write_data_file(_applied(table, batch, folded), batch.union.schema, codec, to)
+        return write_data_file(rows, batch.union.schema, codec, to)
 
     def _read(self, files: Sequence[Path], batch: Batch) -> pa.Table:
         parts, left = list[pa.Table](), self._most

@@ -47,23 +47,26 @@ def _bounds(column: pa.ChunkedArray) -> tuple[Any, Any]:
     )
     if not ordered or column.null_count == len(column):
         return None, None
-    if not (pa.types.is_timestamp(kind) or pa.types.is_date(kind)):
-        both = pc.min_max(column)
-        return _plain(both["min"].as_py(), is_least=True), _plain(both["max"].as_py(), False)
-    return _of_time(column, is_least=True), _of_time(column, is_least=False)
+    both, is_time = pc.min_max(column), pa.types.is_timestamp(kind) or pa.types.is_date(kind)
+    bound = _of_time if is_time else _plain
+    return bound(both["min"], is_least=True), bound(both["max"], is_least=False)
 
 
-def _plain(value: int | str, is_least: bool) -> int | str | None:
-    """A whole number as it is; of a long text its beginning, which comes before it."""
+def _plain(found: pa.Scalar, *, is_least: bool) -> int | str | None:
+    """A whole number as it is; of a long text its beginning, which comes before it; None of bytes
+    that are no text."""
+    try:
+        value: int | str = found.as_py()
+    except UnicodeDecodeError:
+        return None
     if isinstance(value, int) or len(value) <= _LONGEST_TEXT:
         return value
     return value[:_LONGEST_TEXT] if is_least else None
 
 
-def _of_time(column: pa.ChunkedArray, *, is_least: bool) -> str | None:
+def _of_time(found: pa.Scalar, *, is_least: bool) -> str | None:
     """A day, or a time to the millisecond, rounded away from the others; None beyond what four
     digits of a year say."""
-    found = (pc.min if is_least else pc.max)(column)
     try:
         value = found.as_py()
     except (OverflowError, ValueError):

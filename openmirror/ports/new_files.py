@@ -7,11 +7,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
 from openmirror.plan import Batch
 from openmirror.ports.merge_rows import FoldedBatch
+
+
+class Codec(StrEnum):
+    """How a file is compressed: in the ways that whoever writes it here has in common with Spark.
+
+    Values are names of Parquet's.
+    """
+
+    SNAPPY = "snappy"
+    ZSTD = "zstd"
+    GZIP = "gzip"
+    LZ4 = "lz4"
+    NONE = "none"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +47,7 @@ class FileWriter(Protocol):
     then. The place must not exist, and its folder must: it is never made.
     """
 
-    def added(self, batch: Batch, folded: FoldedBatch, codec: str, to: Path) -> NewFile | None:
+    def added(self, batch: Batch, folded: FoldedBatch, codec: Codec, to: Path) -> NewFile | None:
         """The rows that a batch adds to a table; it must be decided.
 
         Raises FileNotFoundError where the folder has gone.
@@ -41,7 +55,7 @@ class FileWriter(Protocol):
         ...
 
     def applied(
-        self, files: Sequence[Path], batch: Batch, folded: FoldedBatch, codec: str, to: Path
+        self, files: Sequence[Path], batch: Batch, folded: FoldedBatch, codec: Codec, to: Path
     ) -> NewFile | None:
         """All rows of the table that has these data files, once a batch is applied to it.
 

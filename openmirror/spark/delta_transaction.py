@@ -19,11 +19,13 @@ from pyspark.sql import SparkSession
 
 from openmirror.ports import Transaction
 from openmirror.ports.new_files import NewFile
-from openmirror.spark.state_ahead import delta_log, no_value
+from openmirror.spark.state_ahead import delta_log, no_value, singleton
 
 _ACTION = "org.apache.spark.sql.delta.actions.Action$"
+_CONVERTERS = "scala.jdk.javaapi.CollectionConverters"
 _MAP = "scala.collection.immutable.Map$"
 _METRICS = "org.apache.spark.sql.execution.metric.SQLMetrics"
+_ENCRYPTION = "parquet.crypto.factory.class"
 _DELTA = "io.delta.package"
 _VERSION = "4.4."
 _WRITE = "org.apache.spark.sql.delta.DeltaOperations$Write"
@@ -42,7 +44,6 @@ class DeltaTransaction:
 
     def __init__(self, session: SparkSession, log: Any) -> None:
         self._session = session
-        self._jvm: Any = session._jvm
         self._none = no_value(session)
         self._log = log
         self._transaction = log.startTransaction(self._none, self._none)
@@ -89,6 +90,29 @@ class DeltaTransaction:
     def hadoop_settings(self) -> Any:
         """What a file system is reached with."""
         return self._log.newDeltaHadoopConf()
+
+    @property
+    def encrypts(self) -> bool:
+        """Whether Spark would have Parquet's own writer encrypt."""
+        return self.hadoop_settings.get(_ENCRYPTION) is not None
+
+    @property
+    def transaction_id(self) -> str:
+        """This transaction's own name, which its checksum will have."""
+        return str(self._transaction.txnId())
+
+    @property
+    def checksum_of(self) -> str | None:
+        """The transaction that the checksum of the version is of; None where there is none."""
+        checksum = self._snapshot.checksumOpt()
+        found = None if checksum.isEmpty() else checksum.get().txnId()
+        return None if found is None or found.isEmpty() else str(found.get())
+
+    @property
+    def size_by_checksum(self) -> tuple[int, int]:
+        """Files and bytes of the version, where it has a checksum."""
+        checksum = self._snapshot.checksumOpt().get()
+        return int(checksum.numFiles()), int(checksum.tableSizeBytes())
 
     def has_applied(self, transaction: Transaction, *, by_checksum: bool) -> bool:
         """Whether a commit of this application has this version already, or a later one.
@@ -159,16 +183,15 @@ class DeltaTransaction:
             "numRemovedFiles": len(self._read),
             "numRemovedBytes": sum(int(file.size()) for file in self._read),
         }
-        metrics = self._jvm.java.util.HashMap()
-        create = getattr(self._jvm, _METRICS).createMetric
+        metrics, create = self._class("java.util.HashMap")(), self._class(_METRICS).createMetric
+        context = self._session.sparkContext._jsc.sc()
         for name, value in found.items():
-            metric = create(self._session.sparkContext._jsc.sc(), name)
+            metric = create(context, name)
             metric.set(value)
             metrics.put(name, metric)
-        every = self._jvm.scala.jdk.javaapi.CollectionConverters.asScala(metrics)
-        given = getattr(getattr(self._jvm, _MAP), "MODULE$")
+        as_map = getattr(singleton(self._session, _MAP), "from")
         self._transaction.registerSQLMetrics(
-            self._session._jsparkSession, getattr(given, "from")(every)
+            self._session._jsparkSession, as_map(self._class(_CONVERTERS).asScala(metrics))
         )
 
     def _transactions_in_checksum(self) -> dict[str, int] | None:
@@ -186,9 +209,9 @@ class DeltaTransaction:
 
     def _write(self, batch_record: str) -> Any:
         """The operation, as the table's history has it."""
-        whole, none, some = bool(self._read), self._none, self._jvm.scala.Some
-        modes = self._jvm.org.apache.spark.sql.SaveMode
-        return getattr(self._jvm, _WRITE)(
+        whole, none, some = bool(self._read), self._none, self._class("scala.Some")
+        modes = self._class("org.apache.spark.sql.SaveMode")
+        return self._class(_WRITE)(
             modes.Overwrite if whole else modes.Append,
             none,
             some("true") if whole else none,
@@ -201,13 +224,17 @@ class DeltaTransaction:
         )
 
     def _action(self, **action: Mapping[str, Any]) -> Any:
-        return getattr(self._jvm, _ACTION).__getattr__("MODULE$").fromJson(json.dumps(action))
+        return singleton(self._session, _ACTION).fromJson(json.dumps(action))
 
     def _sequence(self, items: Iterable[Any]) -> Any:
-        listed = self._jvm.java.util.ArrayList()
+        listed = self._class("java.util.ArrayList")()
         for item in items:
             listed.add(item)
-        return self._jvm.scala.jdk.javaapi.CollectionConverters.asScala(listed).toSeq()
+        return self._class(_CONVERTERS).asScala(listed).toSeq()
+
+    def _class(self, name: str) -> Any:
+        """By its whole name: each part of a dotted one is looked for in every jar."""
+        return getattr(self._session._jvm, name)
 
 
 def _is_known(session: SparkSession) -> bool:

@@ -18,23 +18,38 @@ from pyspark.sql import SparkSession
 from openmirror.plan import Batch
 from openmirror.ports import Transaction
 from openmirror.ports.merge_rows import FoldedBatch
-from openmirror.ports.new_files import FileWriter, NewFile
+from openmirror.ports.new_files import Codec, FileWriter, NewFile
 from openmirror.spark.choosing import Commit
 from openmirror.spark.delta_transaction import Agreement, DeltaTransaction, relative_path
+from openmirror.spark.markers import counts_without_reading
 from openmirror.spark.new_data_files import NewDataFile
 from openmirror.spark.plain_tables import is_plain
 
 _CODEC = "spark.sql.parquet.compression.codec"
-_USUAL_CODEC = "snappy"
+_OF_SPARK = {
+    "snappy": Codec.SNAPPY,
+    "zstd": Codec.ZSTD,
+    "gzip": Codec.GZIP,
+    "lz4_raw": Codec.LZ4,
+    "none": Codec.NONE,
+    "uncompressed": Codec.NONE,
+}
+_COMPACTS = "spark.databricks.delta.autoCompact.enabled"
+"""With it, Spark's writers compact a table behind a commit, whatever its properties say."""
+_FEW = 2
+"""Files of a table that is written whole, as `choosing` has it."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Followed:
-    """The version of a table behind which no commit but ours has come since its log was read."""
+    """A commit of ours, behind which no other has come as long as it is the newest."""
 
     table_id: str
     version: int
+    transaction_id: str
     agrees: Agreement
+    is_small: bool
+    """Whether the table may be written whole."""
 
 
 class DirectCommits:
@@ -52,12 +67,19 @@ class DirectCommits:
 
     def follows(self, table: str) -> bool:
         """Whether the next commit needs no state of the table's log."""
-        found = self._followed.get(table)
-        return found is not None and found.agrees.transactions
+        return table in self._followed
 
     def leave(self, table: str) -> None:
         """A commit of Spark's comes to this table."""
         self._followed.pop(table, None)
+
+    def expects(self, batch: Batch, table: str) -> bool:
+        """Whether a batch that is not read yet will most likely be committed here: the last one
+        was, and the table is small, or this one can only add rows."""
+        found = self._followed.get(table)
+        if found is None:
+            return False
+        return found.is_small or counts_without_reading(batch) is not None
 
     def commit(
         self,
@@ -75,50 +97,73 @@ class DirectCommits:
         """
         if how not in (Commit.APPEND, Commit.OVERWRITE) or batch.union.added or batch.union.widened:
             return False
+        codec = _OF_SPARK.get((session.conf.get(_CODEC, None) or "snappy").lower())
+        if codec is None or session.conf.get(_COMPACTS, "false") != "false":
+            return False
         begun = DeltaTransaction.begin(session, table)
-        if begun is None or not is_plain(begun.protocol, begun.metadata, batch.union.schema):
+        if begun is None or begun.encrypts:
+            return False
+        if not is_plain(begun.protocol, begun.metadata, batch.union.schema):
             return False
         agrees = self._agreement(begun, table)
         if begun.has_applied(transaction, by_checksum=agrees.transactions):
             return True
         files = begun.read_whole(by_checksum=agrees.files) if how is Commit.OVERWRITE else None
-        codec = session.conf.get(_CODEC, _USUAL_CODEC) or _USUAL_CODEC
         name = f"part-00000-{uuid.uuid4()}-c000.{codec}.parquet"
         with NewDataFile(session, begun.folder, begun.hadoop_settings, name) as place:
             new = self._written(files, batch, folded, codec, place)
-            if new is None:
+            if new is None or (new.rows and not place.put()):
                 return False
-            if new.rows:
-                place.put()
         version = begun.commit(transaction, batch_record, new, name)
-        if version == begun.version + 1:
-            self._followed[table] = _Followed(begun.table_id, version, agrees)
+        self._follow(table, begun, version, new, agrees, whole=files is not None)
         return True
 
     def _agreement(self, begun: DeltaTransaction, table: str) -> Agreement:
-        followed = self._followed.pop(table, None)
-        if followed and (followed.table_id, followed.version) == (begun.table_id, begun.version):
-            return followed.agrees
+        found = self._followed.get(table)
+        newest = (begun.table_id, begun.version, begun.checksum_of)
+        if found and (found.table_id, found.version, found.transaction_id) == newest:
+            return found.agrees
         return begun.checksum_agrees()
+
+    def _follow(
+        self,
+        table: str,
+        begun: DeltaTransaction,
+        version: int,
+        new: NewFile,
+        agrees: Agreement,
+        *,
+        whole: bool,
+    ) -> None:
+        if version != begun.version + 1 or not agrees.transactions:
+            self.leave(table)
+            return
+        files, size = (0, 0) if whole else begun.size_by_checksum
+        self._followed[table] = _Followed(
+            table_id=begun.table_id,
+            version=version,
+            transaction_id=begun.transaction_id,
+            agrees=agrees,
+            is_small=agrees.files and files < _FEW and size + new.bytes <= self._small_table,
+        )
 
     def _written(
         self,
         files: Sequence[Mapping[str, Any]] | None,
         batch: Batch,
         folded: FoldedBatch,
-        codec: str,
+        codec: Codec,
         place: NewDataFile,
     ) -> NewFile | None:
         """The new file; `files` are those that it stands for, None where it stands beside them."""
         try:
             if files is None:
                 return self._writer.added(batch, folded, codec, place.path)
-            if sum(int(file["size"]) for file in files) > self._small_table:
-                return None  # it has grown since it was chosen to be written whole
             names = [relative_path(file) for file in files]
+            size = sum(int(file["size"]) for file in files)
+            if not names or None in names or size > self._small_table:
+                return None  # it has become another table since it was chosen to be written whole
             here = [place.fetched(name) for name in names if name is not None]
-            if len(here) < len(files):
-                return None
             return self._writer.applied(here, batch, folded, codec, place.path)
         except FileNotFoundError:
             return None  # the table has gone: Spark finds that out, and says so

@@ -100,9 +100,8 @@ class SparkEngine:
         if batch.begins is not None:
             return BeginningPrepared()
         if self._small_batches:
-            direct = self._direct is not None and self._direct.follows(
-                self._spark_path(batch.table)
-            )
+            table, ours = self._spark_path(batch.table), self._direct
+            direct = ours is not None and ours.expects(batch, table)
             small = self._small_batches.fold(batch, direct=direct)
             if small is not None:
                 return small if isinstance(small, BadFile) else FoldedPrepared(small)

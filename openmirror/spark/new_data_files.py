@@ -46,14 +46,19 @@ class NewDataFile:
         """A data file of the table, by its path below that, as one that this process can read."""
         if self._here:
             return self._home / name
-        copy = self._home / f"of-table-{name.replace('/', '-')}"
+        copy = self._home / f"{len(list(self._home.iterdir()))}.parquet"
         self._copied(self._in_table(name), self._on_this_machine(copy))
         return copy
 
-    def put(self) -> None:
-        """Bring the file that was written to where the table has its files."""
-        if not self._here:
-            self._copied(self._on_this_machine(self.path), self._in_table(self._name))
+    def put(self) -> bool:
+        """Bring the file that was written to where the table has its files; False where the table
+        has gone, whose folder Hadoop would make again."""
+        if self._here:
+            return True
+        if not self._files.exists(self._in_table("_delta_log")):
+            return False
+        self._copied(self._on_this_machine(self.path), self._in_table(self._name))
+        return True
 
     @property
     def _home(self) -> Path:
@@ -67,5 +72,6 @@ class NewDataFile:
 
     def _copied(self, source: Any, to: Any) -> None:
         """Between file systems; what is copied stays, and nothing is there to be overwritten."""
-        systems = (path.getFileSystem(self._settings) for path in (source, to))
-        self._copy(next(systems), source, next(systems), to, False, False, self._settings)
+        settings = self._settings
+        own, other = source.getFileSystem(settings), to.getFileSystem(settings)
+        self._copy(own, source, other, to, False, False, settings)

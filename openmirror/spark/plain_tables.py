@@ -63,10 +63,10 @@ def _asks_nothing_more(protocol: Mapping[str, Any]) -> bool:
 
 
 def _is_silent(properties: Mapping[str, str]) -> bool:
-    """Somebody else's properties, such as what people are to know of a table, are no affair of
-    Delta's."""
+    """What people are to know of a table is silent. But Spark hands every property to Parquet's own
+    writer, which knows some: one of them encrypts."""
     return all(
-        not key.startswith("delta.") or key in _SILENT or _OFF.get(key) == value
+        not key.startswith(("delta.", "parquet.")) or key in _SILENT or _OFF.get(key) == value
         for key, value in properties.items()
     )
 

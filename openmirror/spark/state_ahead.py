@@ -133,6 +133,11 @@ def delta_log(session: SparkSession, table: str) -> Any | None:
     return log.forTable(session._jsparkSession, table) if isinstance(log, JavaClass) else None
 
 
+def singleton(session: SparkSession, name: str) -> Any:
+    """An object of Scala's, by the name of its class, which ends in `$`."""
+    return getattr(getattr(session._jvm, name), "MODULE$")
+
+
 def no_value(session: SparkSession) -> Any:
     """Scala's `None`."""
-    return getattr(getattr(session._jvm, _NONE), "MODULE$")
+    return singleton(session, _NONE)

@@ -19,15 +19,20 @@ from pyspark.sql import functions as F
 
 from openmirror.columnar.small_batches import SmallBatches
 from openmirror.columnar.small_tables import SmallTables
+from openmirror.errors import Unavailable
 from openmirror.formats.conversion import FileConverter
 from openmirror.plan.decisions import Idle
-from openmirror.ports import WorkItem
+from openmirror.ports import Transaction, WorkItem
+from openmirror.protocol.names import TablePath, table_name
+from openmirror.protocol.sequence import FENCED
 from openmirror.reconcile.reconciliation import reconcile
+from openmirror.spark import committing, engine
 from openmirror.spark.choosing import Commit
 from openmirror.spark.direct_commits import DirectCommits
 from openmirror.spark.engine import SparkEngine
 from openmirror.spark.transacting import fresh_session
 from openmirror.stores.azure.queue import StorageWorkQueue
+from openmirror.table import layout
 from spark_jobs.run import run
 from standins.azurite import Azurite
 from tests.emulator_server import EndpointServer
@@ -40,10 +45,11 @@ from tests.integration.test_commit_paths import (
     Watched,
     a_foreign_row,
 )
+from tests.integration.test_policies import log_of
 from tests.integration.test_runner_process import environment
 from tests.spark_accounts import expected, publish, rows_at
 from tests.spark_accounts import table as at
-from tests.zone import Mirror, forget_logs
+from tests.zone import MIRROR, Mirror, forget_logs
 
 
 class Writer(SmallTables):
@@ -74,6 +80,7 @@ class Direct(Watched):
         super().__init__(mirror, patch)
         self.writer = Writer()
         self.most_bytes = 1 << 21
+        self.settings: dict[str, str] = {}
         self.direct: list[bool | None] = []
         self.engine = mirror.engine = self.another()
         commit = DirectCommits.commit
@@ -93,7 +100,7 @@ class Direct(Watched):
             lambda path: f"{mirror.zone.root}/{path}",
             FileConverter(mirror.ports.store),
             # As the product has it; other tests do without, for the sake of new tables.
-            {"spark.databricks.delta.allFilesInCrc.enabled": "true"},
+            {"spark.databricks.delta.allFilesInCrc.enabled": "true", **self.settings},
             small_batches=SmallBatches(mirror.ports.store, self.most_bytes, 2, 1 << 21),
             small_table=1 << 24,
             small_tables=self.writer,
@@ -170,11 +177,68 @@ def test_what_another_engine_or_tool_commits_between_batches_is_read_from_the_lo
     table.apply((INSERT, 1, "a"))
     table.apply((UPDATE, 1, "A"))
     other = table.another()
-    for engine in (other, table.engine, other):
+    for own in (other, table.engine, other):
         a_foreign_row(table)
-        table.mirror.engine = engine
+        table.mirror.engine = own
         table.apply((UPSERT, 1, "B"), (UPDATE, 50, "seen"))
     assert table.rows == [(1, "B"), (50, "seen"), (50, "seen"), (50, "seen")]
+
+
+@pytest.mark.parametrize("kind", [UPDATE, INSERT])
+def test_a_fence_that_lands_while_the_file_is_written_keeps_the_batch_out(
+    table: Direct, kind: int
+) -> None:
+    table.apply((INSERT, 1, "a"))
+    table.apply((UPDATE, 1, "b"))
+    log, other = log_of(table.mirror, "t"), table.another()
+    assert log.live is not None
+    fence = Transaction(log.live[0].app_id, FENCED)
+    path = layout.delta_table(MIRROR, table_name(TablePath.parse("t"), "dbo"))
+    table.writer.during.append(lambda: other.commit_without_rows(path, fence))
+    table.land((kind, 1, "c"))
+    reconcile(table.mirror.ports, table.engine, table.mirror.table("t"))
+    assert table.direct[-1] is None, "it was no conflict"
+    assert table.rows == [(1, "b")]
+
+
+def test_a_table_that_others_have_emptied_since_it_was_small_is_left_to_spark(
+    table: Direct, monkeypatch: Patch
+) -> None:
+    table.apply((INSERT, 1, "a"))
+    table.apply((UPDATE, 1, "b"))
+    DeltaTable(str(table.path)).delete()
+    monkeypatch.setattr(engine, "choose", lambda *_: Commit.OVERWRITE)
+    table.apply((UPSERT, 2, "c"))
+    assert table.rows == [(2, "c")]
+    assert table.direct[-1] is False
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("spark.sql.parquet.compression.codec", "brotli"),
+        ("spark.databricks.delta.autoCompact.enabled", "true"),
+        ("parquet.crypto.factory.class", "org.example.Factory"),
+    ],
+)
+def test_what_only_sparks_writers_obey_is_left_to_them(
+    table: Direct, monkeypatch: Patch, setting: str, value: str
+) -> None:
+    table.apply((INSERT, 1, "a"))
+    table.settings = {setting: value}
+    done: list[bool] = []
+
+    def by_spark(*_: Any) -> None:
+        done.append(True)
+        raise Unavailable("a Spark that has all of that")
+
+    # With such settings Spark would need more than is here.
+    monkeypatch.setattr(committing, "append", by_spark)
+    table.mirror.engine = table.another()
+    table.land((INSERT, 2, "b"))
+    with pytest.raises(Unavailable):
+        reconcile(table.mirror.ports, table.mirror.engine, table.mirror.table("t"))
+    assert (done, table.direct) == ([True], [False, False])
 
 
 def test_a_checksum_that_is_wrong_is_not_gone_by(table: Direct) -> None:

@@ -90,6 +90,7 @@ def test_plain(protocol: dict[str, Any], of: dict[str, Any]) -> None:
         (OLD, metadata(delta__autoOptimize__autoCompact="true")),
         (OLD, metadata(delta__setTransactionRetentionDuration="interval 1 days")),
         (OLD, metadata(delta__randomizeFilePrefixes="true")),
+        (OLD, metadata(parquet__encryption__footer__key="k")),
         # Where its rows lie, and what its columns are.
         (OLD, metadata(partitions=("id",))),
         (OLD, metadata(field())),

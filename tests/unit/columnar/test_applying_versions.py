@@ -6,12 +6,13 @@ from collections import Counter
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from openmirror.columnar.applying_versions import applied_versions, only_new_versions
 from openmirror.columnar.folding import NEVER
-from openmirror.columnar.version_folding import VersionFold, fold_versions
+from openmirror.columnar.version_folding import TooManyVersions, VersionFold, fold_versions
 from openmirror.ports.version_rows import AT_LEAST_ONCE
 from openmirror.protocol.rows import Marker
 from tests.unit.columnar.test_version_folding import CHANGES, interpreted
@@ -71,3 +72,20 @@ def test_where_no_version_is_open_those_that_ask_for_one_are_opened_once_or_not(
     assert only_new_versions(opens).to_pydict() == {KEY: [1, 2]}
     plain = opens.drop_columns([AT_LEAST_ONCE])
     assert only_new_versions(plain) == plain
+
+
+def test_versions_beyond_a_bound_are_not_even_begun() -> None:
+    size = 5_000
+    table = pa.table(
+        {
+            KEY: pa.repeat(pa.scalar(1, pa.int64()), size),
+            OPENED: pa.repeat(pa.scalar(NEVER, pa.int64()), size),
+            CLOSED: pa.repeat(pa.scalar(NEVER, pa.int64()), size),
+            IS_CURRENT: pa.repeat(pa.scalar(True), size),
+        }
+    )
+    opens = table.append_column(AT_LEAST_ONCE, pa.repeat(pa.scalar(False), size))
+    with pytest.raises(TooManyVersions, match="25000000"):
+        applied_versions(
+            table, opens, table.slice(0, 1), keys=[KEY], is_current=IS_CURRENT, closing=[CLOSED]
+        )
