@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.compute as pc  # type: ignore[import-untyped]
 
 from openmirror.columnar.changes import ChangesInOrder
 from openmirror.columnar.file_rows import RowsInMemory, TooLarge, read_file
@@ -118,14 +119,14 @@ def _folded(changes: ChangesInOrder) -> FoldedBatch:
         soft_fold = _all_live(fold(numbered(keys, len(markers)), markers))
     else:
         soft_fold = fold_softly(numbered(keys, len(markers)), markers)
-    fold_of, rows = soft_fold.fold, _table(columns, soft_fold, lineage_places(batch))
+    rows = _table(columns, soft_fold, lineage_places(batch))
     if batch.soft is not None:
         rows = _with_times(rows, placed, batch, soft_fold.deleted_by)
     return FoldedBatch(
         counts=changes.counts(),
         checksums=changes.checksums,
         rows=rows,
-        needs=_needs(batch, rows, fold_of),
+        needs=_needs(batch, rows),
         truncates=bool(len(truncates)),
         fold_seconds=time.monotonic() - began,
     )
@@ -153,7 +154,7 @@ def _table(
         column.take(writers if at in of_writers else values) for at, column in enumerate(columns)
     ]
     arrays += [
-        pa.array([str(kind) for kind in folded.kinds], pa.string()),
+        pa.array(folded.kinds, pa.string()),
         pa.array(folded.may_insert),
     ]
     return pa.table(arrays, names=[*positional(len(columns)), KIND, MAY_INSERT])
@@ -175,17 +176,19 @@ def _with_times(
     return rows.append_column(DELETED, deleted)
 
 
-def _needs(batch: Batch, rows: pa.Table, folded: Fold) -> MergeNeeds:
-    kinds = folded.kinds
-    deletes, updates = kinds == MergeKind.DELETE, kinds == MergeKind.UPDATE
-    merged = rows.filter(pa.array(kinds != MergeKind.PLAIN_INSERT))
+def _needs(batch: Batch, rows: pa.Table) -> MergeNeeds:
+    kinds, may_insert = rows.column(KIND), rows.column(MAY_INSERT)
+    found = set(pc.unique(kinds).to_pylist())
+    merged = rows.filter(pc.not_equal(kinds, str(MergeKind.PLAIN_INSERT)))
     keys = known_of_keys(merged, positions_of(batch.union.schema, batch.frozen.key_columns))
+    updates = pc.equal(kinds, str(MergeKind.UPDATE))
     return MergeNeeds(
-        deletes=bool(deletes.any()),
-        updates=bool(updates.any()),
-        inserts=bool(((kinds == MergeKind.PLAIN_INSERT) | (updates & folded.may_insert)).any()),
-        marks=bool((kinds == MergeKind.MARK).any()),
-        unmarks=bool((kinds == MergeKind.UNMARK).any()),
+        deletes=MergeKind.DELETE in found,
+        updates=MergeKind.UPDATE in found,
+        inserts=MergeKind.PLAIN_INSERT in found
+        or bool(pc.any(pc.and_(updates, may_insert)).as_py()),
+        marks=MergeKind.MARK in found,
+        unmarks=MergeKind.UNMARK in found,
         bounds=keys.bounds,
         not_null=keys.not_null,
     )
