@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
@@ -19,6 +18,7 @@ from pyspark.sql import SparkSession
 
 from openmirror.ports import Transaction
 from openmirror.ports.new_files import NewFile
+from openmirror.spark.delta_checksum import Agreement, DeltaChecksum, each
 from openmirror.spark.state_ahead import delta_log, no_value, singleton
 
 _ACTION = "org.apache.spark.sql.delta.actions.Action$"
@@ -31,14 +31,6 @@ _VERSION = "4.4."
 _WRITE = "org.apache.spark.sql.delta.DeltaOperations$Write"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Agreement:
-    """Whether a checksum has the transactions, and the data files, that its log has."""
-
-    transactions: bool
-    files: bool
-
-
 class DeltaTransaction:
     """A transaction over the newest version of a table, which it has read as far as it says."""
 
@@ -48,6 +40,7 @@ class DeltaTransaction:
         self._log = log
         self._transaction = log.startTransaction(self._none, self._none)
         self._snapshot = self._transaction.snapshot()
+        self.checksum = DeltaChecksum.of(self._snapshot)
         self._read: list[Any] = []
 
     @classmethod
@@ -101,25 +94,12 @@ class DeltaTransaction:
         """This transaction's own name, which its checksum will have."""
         return str(self._transaction.txnId())
 
-    @property
-    def checksum_of(self) -> str | None:
-        """The transaction that the checksum of the version is of; None where there is none."""
-        checksum = self._snapshot.checksumOpt()
-        found = None if checksum.isEmpty() else checksum.get().txnId()
-        return None if found is None or found.isEmpty() else str(found.get())
-
-    @property
-    def size_by_checksum(self) -> tuple[int, int]:
-        """Files and bytes of the version, where it has a checksum."""
-        checksum = self._snapshot.checksumOpt().get()
-        return int(checksum.numFiles()), int(checksum.tableSizeBytes())
-
     def has_applied(self, transaction: Transaction, *, by_checksum: bool) -> bool:
         """Whether a commit of this application has this version already, or a later one.
 
         From here on any commit of that application's is a conflict.
         """
-        applied = self._transactions_in_checksum() if by_checksum else None
+        applied = self.checksum.applied if by_checksum and self.checksum else None
         if applied is None:
             return int(self._transaction.txnVersion(transaction.app_id)) >= transaction.version
         # Or Delta would not look for it among the commits that landed meanwhile.
@@ -129,29 +109,17 @@ class DeltaTransaction:
     def read_whole(self, *, by_checksum: bool) -> list[Mapping[str, Any]]:
         """All data files, as the log has them. Any commit that changes rows is a conflict now."""
         self._transaction.readWholeTable()
-        files = self._files_in_checksum() if by_checksum else None
+        files = self.checksum.data_files if by_checksum and self.checksum else None
         if files is None:
             files = self._transaction.filterFiles()
         else:
             self._transaction.trackFilesRead(files)
-        self._read = _each(files)
+        self._read = each(files)
         return [json.loads(file.json())["add"] for file in self._read]
 
     def checksum_agrees(self) -> Agreement:
-        """What of this version's checksum is what the log comes to, which is read for it.
-
-        A checksum is computed from one commit to the next: it is as right as the first one was.
-        """
-        applied, files = self._transactions_in_checksum(), self._files_in_checksum()
-        in_log = {
-            str(one.appId()): int(one.version()) for one in _each(self._snapshot.setTransactions())
-        }
-        if applied != in_log:
-            return Agreement(transactions=False, files=False)
-        same = files is not None and _paths(files) == _paths(
-            self._snapshot.allFiles().collectAsList()
-        )
-        return Agreement(transactions=True, files=same)
+        """What of this version's checksum is what the log comes to, which is read for it."""
+        return Agreement.of(self.checksum, self._snapshot)
 
     def commit(self, transaction: Transaction, batch_record: str, new: NewFile, name: str) -> int:
         """Put the new file in place of all that was read, or beside what is there, if nothing was.
@@ -193,19 +161,6 @@ class DeltaTransaction:
         self._transaction.registerSQLMetrics(
             self._session._jsparkSession, as_map(self._class(_CONVERTERS).asScala(metrics))
         )
-
-    def _transactions_in_checksum(self) -> dict[str, int] | None:
-        checksum = self._snapshot.checksumOpt()
-        found = None if checksum.isEmpty() else checksum.get().setTransactions()
-        if found is None or found.isEmpty():
-            return None
-        return {str(one.appId()): int(one.version()) for one in _each(found.get())}
-
-    def _files_in_checksum(self) -> Any | None:
-        """Those that it has, as Delta's own values; it has none of many files."""
-        checksum = self._snapshot.checksumOpt()
-        found = None if checksum.isEmpty() else checksum.get().allFiles()
-        return None if found is None or found.isEmpty() else found.get()
 
     def _write(self, batch_record: str) -> Any:
         """The operation, as the table's history has it."""
@@ -260,14 +215,3 @@ def _add(new: NewFile, name: str, now: int) -> dict[str, Any]:
         "dataChange": True,
         "stats": new.statistics,
     }
-
-
-def _paths(files: Any) -> list[str]:
-    return sorted(str(file.path()) for file in _each(files))
-
-
-def _each(items: Any) -> list[Any]:
-    found, iterator = [], items.iterator()
-    while iterator.hasNext():
-        found.append(iterator.next())
-    return found

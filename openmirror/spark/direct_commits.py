@@ -20,7 +20,8 @@ from openmirror.ports import Transaction
 from openmirror.ports.merge_rows import FoldedBatch
 from openmirror.ports.new_files import Codec, FileWriter, NewFile
 from openmirror.spark.choosing import Commit
-from openmirror.spark.delta_transaction import Agreement, DeltaTransaction, relative_path
+from openmirror.spark.delta_checksum import Agreement
+from openmirror.spark.delta_transaction import DeltaTransaction, relative_path
 from openmirror.spark.markers import counts_without_reading
 from openmirror.spark.new_data_files import NewDataFile
 from openmirror.spark.plain_tables import is_plain
@@ -120,7 +121,8 @@ class DirectCommits:
 
     def _agreement(self, begun: DeltaTransaction, table: str) -> Agreement:
         found = self._followed.get(table)
-        newest = (begun.table_id, begun.version, begun.checksum_of)
+        by = begun.checksum.transaction_id if begun.checksum else None
+        newest = (begun.table_id, begun.version, by)
         if found and (found.table_id, found.version, found.transaction_id) == newest:
             return found.agrees
         return begun.checksum_agrees()
@@ -138,7 +140,8 @@ class DirectCommits:
         if version != begun.version + 1 or not agrees.transactions:
             self.leave(table)
             return
-        files, size = (0, 0) if whole else begun.size_by_checksum
+        before = None if whole else begun.checksum
+        files, size = (before.files, before.bytes) if before else (0, 0)
         self._followed[table] = _Followed(
             table_id=begun.table_id,
             version=version,

@@ -22,6 +22,7 @@ from pyspark.sql import SparkSession
 
 from openmirror.plan.features import CHANGE_DATA_FEED, DELETION_VECTORS
 from openmirror.spark.choosing import CurrentTable
+from openmirror.spark.delta_checksum import DeltaChecksum
 
 _DELTA_LOG = "org.apache.spark.sql.delta.DeltaLog"
 _NONE = "scala.None$"
@@ -94,17 +95,17 @@ def _current(
         snapshot = newest_snapshot(session, table)
         if snapshot is None:
             return None
-        checksum = snapshot.checksumOpt() if by_checksum else None
-        if checksum is not None and checksum.isDefined():
-            files, size = checksum.get().numFiles(), checksum.get().tableSizeBytes()
+        checksum = DeltaChecksum.of(snapshot) if by_checksum else None
+        if checksum is not None:
+            files, size = checksum.files, checksum.bytes
         else:
             # Asking for this is what computes the state.
-            files, size = snapshot.numOfFiles(), snapshot.sizeInBytes()
+            files, size = int(snapshot.numOfFiles()), int(snapshot.sizeInBytes())
         properties = snapshot.metadata().configuration()
         return CurrentTable(
             version=int(snapshot.version()),
-            files=int(files),
-            bytes=int(size),
+            files=files,
+            bytes=size,
             has_change_data_feed=_is_on(properties, CHANGE_DATA_FEED),
             has_deletion_vectors=_is_on(properties, DELETION_VECTORS),
         )

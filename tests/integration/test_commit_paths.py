@@ -21,10 +21,11 @@ from openmirror.spark.engine import SparkEngine
 from openmirror.spark.state_ahead import StateAhead, newest_snapshot
 from openmirror.spark.transacting import fresh_session
 from tests.integration.test_policies import log_of, settings
-from tests.zone import Mirror, Paths, Zone
+from tests.zone import EVERY_PATH, Mirror, Paths, Zone
 
 KEYED = {"keyColumns": ["id"]}
 Patch = pytest.MonkeyPatch
+BY_SPARK = Paths(direct=False)
 INSERT, UPDATE, DELETE, UPSERT = 0, 1, 2, 4
 
 
@@ -79,14 +80,14 @@ def table(mirror: Mirror, monkeypatch: Patch) -> Watched:
 @pytest.fixture
 def by_spark(zone: Zone, spark: SparkSession, monkeypatch: Patch) -> Watched:
     """A table whose small batches Spark commits as well."""
-    return Watched(Mirror(zone, spark, paths=Paths(direct=False)), monkeypatch)
+    return Watched(Mirror(zone, spark, paths=BY_SPARK), monkeypatch)
 
 
-@pytest.mark.parametrize("whose", ["table", "by_spark"])
+@pytest.mark.parametrize("paths", [EVERY_PATH, BY_SPARK])
 def test_a_small_table_is_written_whole_with_every_copy_of_a_key_and_null_keys(
-    whose: str, request: pytest.FixtureRequest
+    zone: Zone, spark: SparkSession, monkeypatch: Patch, paths: Paths
 ) -> None:
-    table: Watched = request.getfixturevalue(whose)
+    table = Watched(Mirror(zone, spark, paths=paths), monkeypatch)
     table.apply((INSERT, 1, "a"), (INSERT, 1, "b"), (INSERT, 2, "c"), (INSERT, None, "n"))
     table.apply(
         (UPDATE, 1, "both"), (DELETE, 2, ""), (UPSERT, None, "null"), (INSERT, 9, "new"),
