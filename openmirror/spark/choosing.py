@@ -36,6 +36,12 @@ _ADJACENT = 10
 those by their bounds, where a replace by keys reads the keys of all."""
 
 
+_FEW = 2
+"""Files of a table that Spark writes whole in one job."""
+MANY = 50
+"""Files of a table that this process writes whole: so many Delta lists in a checksum."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class CurrentTable:
     """What was known of a table right before a commit; another commit may come between."""
@@ -58,6 +64,9 @@ class BatchShape:
     needs: MergeNeeds
     folded_here: bool
     """Whether its merge rows are in this process: they are few, and are whole rows."""
+    direct: bool
+    """Whether this process most likely writes the data file as well: many files are one as easily
+    as two."""
     widens: bool
     """Whether a column's type grows in place."""
     adds_columns: bool
@@ -84,7 +93,8 @@ def choose(shape: BatchShape, small_table: int) -> Commit:
         return Commit.REWRITE
     if not shape.needs.merges:
         return Commit.APPEND
-    if shape.folded_here and not shape.widens and _is_small(shape.table, small_table):
+    files = MANY if shape.direct else _FEW
+    if shape.folded_here and not shape.widens and _is_small(shape.table, files, small_table):
         return Commit.OVERWRITE
     return Commit.REPLACE_KEYS if _replaces_keys(shape) else Commit.MERGE
 
@@ -110,8 +120,8 @@ def _are_adjacent(shape: BatchShape) -> bool:
     return bool(spans) and max(spans) <= _ADJACENT * shape.rows
 
 
-def _is_small(table: CurrentTable | None, small_table: int) -> bool:
+def _is_small(table: CurrentTable | None, files: int, small_table: int) -> bool:
     """Whether rewriting it is one short job. Its change feed would have every row twice."""
     if table is None or table.has_change_data_feed:
         return False
-    return 0 < table.files <= 2 and table.bytes <= small_table
+    return 0 < table.files <= files and table.bytes <= small_table

@@ -19,7 +19,7 @@ from openmirror.plan import Batch
 from openmirror.ports import Transaction
 from openmirror.ports.merge_rows import FoldedBatch
 from openmirror.ports.new_files import Codec, FileWriter, NewFile
-from openmirror.spark.choosing import Commit
+from openmirror.spark.choosing import MANY, Commit
 from openmirror.spark.delta_checksum import Agreement
 from openmirror.spark.delta_transaction import DeltaTransaction, relative_path
 from openmirror.spark.markers import counts_without_reading
@@ -37,8 +37,8 @@ _OF_SPARK = {
 }
 _COMPACTS = "spark.databricks.delta.autoCompact.enabled"
 """With it, Spark's writers compact a table behind a commit, whatever its properties say."""
-_FEW = 2
-"""Files of a table that is written whole, as `choosing` has it."""
+_OF_NO_TABLE = (Commit.REPLACE, Commit.BEGIN_ANEW, Commit.REWRITE)
+"""They say nothing of how the table that they leave is committed to."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +65,7 @@ class DirectCommits:
         self._writer = writer
         self._small_table = small_table
         self._followed: dict[str, _Followed] = {}
+        self._refused: set[str] = set()
 
     def follows(self, table: str) -> bool:
         """Whether the next commit needs no state of the table's log."""
@@ -74,13 +75,18 @@ class DirectCommits:
         """A commit of Spark's comes to this table."""
         self._followed.pop(table, None)
 
+    def is_likely(self, table: str) -> bool:
+        """Whether a batch that is folded here will most likely be committed here: what is not known
+        yet is tried once."""
+        return table not in self._refused
+
     def expects(self, batch: Batch, table: str) -> bool:
-        """Whether a batch that is not read yet will most likely be committed here: the last one
-        was, and the table is small, or this one can only add rows."""
+        """The same of a batch that is not read yet: if the table is known, it must be small, or
+        this batch can only add rows."""
         found = self._followed.get(table)
-        if found is None:
-            return False
-        return found.is_small or counts_without_reading(batch) is not None
+        if found is None or found.is_small:
+            return self.is_likely(table)
+        return counts_without_reading(batch) is not None
 
     def commit(
         self,
@@ -96,7 +102,10 @@ class DirectCommits:
 
         Raises what Delta raises for conflicts.
         """
-        if how not in (Commit.APPEND, Commit.OVERWRITE) or batch.union.added or batch.union.widened:
+        if how in _OF_NO_TABLE or batch.union.added or batch.union.widened:
+            return False
+        self._refused.add(table)
+        if how not in (Commit.APPEND, Commit.OVERWRITE):
             return False
         codec = _OF_SPARK.get((session.conf.get(_CODEC, None) or "snappy").lower())
         if codec is None or session.conf.get(_COMPACTS, "false") != "false":
@@ -106,6 +115,7 @@ class DirectCommits:
             return False
         if not is_plain(begun.protocol, begun.metadata, batch.union.schema):
             return False
+        self._refused.discard(table)
         agrees = self._agreement(begun, table)
         if begun.has_applied(transaction, by_checksum=agrees.transactions):
             return True
@@ -147,7 +157,7 @@ class DirectCommits:
             version=version,
             transaction_id=begun.transaction_id,
             agrees=agrees,
-            is_small=agrees.files and files < _FEW and size + new.bytes <= self._small_table,
+            is_small=agrees.files and files < MANY and size + new.bytes <= self._small_table,
         )
 
     def _written(

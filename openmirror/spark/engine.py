@@ -297,6 +297,7 @@ class SparkEngine:
             adds_columns=bool(union.added),
             needs=needs_of(prepared, batch),
             folded_here=is_folded,
+            direct=is_folded and self._direct is not None and self._direct.is_likely(table),
             whole_rows=isinstance(prepared, FoldedPrepared) or has_whole_rows(prepared, batch),
             rows=prepared.counts.operations,
             keys=frozenset(positions_of(union.schema, batch.frozen.key_columns)),

@@ -215,16 +215,16 @@ def test_a_table_with_a_change_feed_is_merged_into_so_that_the_feed_has_changes_
 
 
 def test_a_merge_within_the_bounds_of_its_keys_reads_no_file_beyond_them(
-    table: Watched, monkeypatch: Patch
+    by_spark: Watched, monkeypatch: Patch
 ) -> None:
     for first in (0, 100, 200):
-        table.apply(*((INSERT, first + at, "old") for at in range(3)))
-    table.apply((UPDATE, 101, "new"), (DELETE, 100, ""), (UPSERT, 150, "added"))
-    assert table.chosen == [Commit.REPLACE, Commit.APPEND, Commit.APPEND, Commit.MERGE]
-    assert table.rows == sorted(
+        by_spark.apply(*((INSERT, first + at, "old") for at in range(3)))
+    by_spark.apply((UPDATE, 101, "new"), (DELETE, 100, ""), (UPSERT, 150, "added"))
+    assert by_spark.chosen == [Commit.REPLACE, Commit.APPEND, Commit.APPEND, Commit.MERGE]
+    assert by_spark.rows == sorted(
         [(at, "old") for at in (0, 1, 2, 102, 200, 201, 202)] + [(101, "new"), (150, "added")]
     )
-    newest = DeltaTable(str(table.path)).history(1)[0]
+    newest = DeltaTable(str(by_spark.path)).history(1)[0]
     assert newest["operation"] == "MERGE"
     assert int(newest["operationMetrics"]["numTargetFilesRemoved"]) == 1
     # The condition alone says so: the other files were not even read.

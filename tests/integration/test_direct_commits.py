@@ -45,7 +45,7 @@ from tests.integration.test_commit_paths import (
     Watched,
     a_foreign_row,
 )
-from tests.integration.test_policies import log_of
+from tests.integration.test_policies import log_of, settings
 from tests.integration.test_runner_process import environment
 from tests.spark_accounts import expected, publish, rows_at
 from tests.spark_accounts import table as at
@@ -131,16 +131,29 @@ def test_small_batches_are_direct_from_the_second_one_on_and_leave_one_file(tabl
     assert (table.direct[-1], table.rows) == (False, [(3, "c")])
 
 
-def test_larger_batches_are_direct_where_the_last_commit_was(table: Direct) -> None:
+def test_larger_batches_are_direct_as_well_and_many_small_files_become_one(table: Direct) -> None:
     small, large = [(INSERT, 1, "a")], [(UPSERT, at, "a" * 40) for at in range(100)]
     table.most_bytes = 1_000
     table.mirror.engine = table.another()
-    for rows in (small, large, small, large, large):
+    for rows in (small, large, small, small, large):
         table.apply(*rows)
+    assert table.direct == [False, True, True, True, True]
+    whole, more = Commit.OVERWRITE, Commit.APPEND
+    assert table.chosen == [Commit.REPLACE, whole, more, more, whole]
+    assert len(table.rows) == 102
+    [_] = table.files
+
+
+def test_a_table_that_is_not_plain_is_tried_once_for_a_large_batch(table: Direct) -> None:
+    settings(table.mirror.zone, deletionVectors=True)
+    large = [(UPSERT, at, "a" * 40) for at in range(100)]
+    table.most_bytes = 1_000
+    table.mirror.engine = table.another()
+    for _ in range(4):
+        table.apply(*large)
     # Of a batch that Spark reads nobody asks.
-    assert table.direct == [False, True, True, True]
-    assert table.chosen == [Commit.REPLACE, Commit.MERGE, Commit.APPEND, *[Commit.OVERWRITE] * 2]
-    assert len(table.rows) == 101
+    assert table.direct == [False, False]
+    assert len(table.rows) == 100
 
 
 def test_the_history_says_what_was_written(table: Direct) -> None:

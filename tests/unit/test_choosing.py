@@ -29,6 +29,7 @@ MIXED = BatchShape(
     rewrites=False,
     needs=MergeNeeds(deletes=True, updates=True, inserts=True),
     folded_here=True,
+    direct=False,
     widens=False,
     adds_columns=False,
     whole_rows=True,
@@ -59,6 +60,10 @@ IN_LARGE = replace(MIXED, needs=UPSERTS, folded_here=False, unique_at=7, table=L
         ({"table": replace(TABLE, bytes=SMALL + 1)}, Commit.MERGE),
         ({"table": replace(TABLE, files=3)}, Commit.MERGE),
         ({"table": replace(TABLE, files=0, bytes=0)}, Commit.MERGE),
+        # Where this process reads and writes it, many files are as good as two.
+        ({"direct": True, "table": replace(TABLE, files=50)}, Commit.OVERWRITE),
+        ({"direct": True, "table": replace(TABLE, files=51)}, Commit.MERGE),
+        ({"direct": True, "table": replace(TABLE, files=3, bytes=SMALL + 1)}, Commit.MERGE),
         ({"table": None}, Commit.MERGE),
         # Its feed would have every row twice.
         ({"table": replace(TABLE, has_change_data_feed=True)}, Commit.MERGE),
