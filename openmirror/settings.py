@@ -189,16 +189,17 @@ class Settings(BaseModel):
     small_table: ByteSize = Field(
         default=ByteSize(16 << 20),
         ge=0,
-        description="A table of one or two files and at most so many bytes is written again whole "
-        "by a batch that changes rows, which is quicker than a MERGE: 16MiB by default. 0 always "
-        "merges.",
+        description="A table of at most so many bytes, in one or two files or in up to 50 where "
+        "its batches are committed directly, is written again whole by a batch that changes rows, "
+        "which is quicker than a MERGE: 16MiB by default. 0 always merges.",
     )
     direct_batch: ByteSize = Field(
         default=ByteSize(32 << 20),
         ge=0,
         description="Batches of at most so many bytes in memory, into a table that needs nothing "
         "but a Parquet file, are committed without a job of Spark, for the runner's own process "
-        "writes that file: 32MiB by default. 0 leaves all of it to Spark.",
+        "writes that file: 32MiB by default, and not less than small_batch. 0 leaves all of it to "
+        "Spark.",
     )
     conversion_threads: int = Field(
         default=2,

@@ -59,6 +59,6 @@ class FileWriter(Protocol):
     ) -> NewFile | None:
         """All rows of the table that has these data files, once a batch is applied to it.
 
-        Raises FileNotFoundError where a file, or the folder, has gone.
+        None as well for a file that has gone. Raises FileNotFoundError where the folder has.
         """
         ...

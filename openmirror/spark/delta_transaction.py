@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from py4j.java_gateway import JavaClass
+from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from openmirror.ports import Transaction
@@ -35,7 +36,7 @@ class DeltaTransaction:
     """A transaction over the newest version of a table, which it has read as far as it says."""
 
     def __init__(self, session: SparkSession, log: Any) -> None:
-        self._session = session
+        self.session = session
         self._none = no_value(session)
         self._log = log
         self._transaction = log.startTransaction(self._none, self._none)
@@ -45,12 +46,10 @@ class DeltaTransaction:
 
     @classmethod
     def begin(cls, session: SparkSession, table: str) -> DeltaTransaction | None:
-        """One that begins now; None where this Delta is another one, or the table is not there."""
-        log = delta_log(session, table) if _is_known(session) else None
-        if log is None:
-            return None
-        found = cls(session, log)
-        return found if found.version >= 0 else None
+        """One that begins now; None where the table is not there."""
+        log = delta_log(session, table)
+        found = cls(session, log) if log is not None else None
+        return found if found is not None and found.version >= 0 else None
 
     @property
     def version(self) -> int:
@@ -152,14 +151,14 @@ class DeltaTransaction:
             "numRemovedBytes": sum(int(file.size()) for file in self._read),
         }
         metrics, create = self._class("java.util.HashMap")(), self._class(_METRICS).createMetric
-        context = self._session.sparkContext._jsc.sc()
+        context = self.session.sparkContext._jsc.sc()
         for name, value in found.items():
             metric = create(context, name)
             metric.set(value)
             metrics.put(name, metric)
-        as_map = getattr(singleton(self._session, _MAP), "from")
+        as_map = getattr(singleton(self.session, _MAP), "from")
         self._transaction.registerSQLMetrics(
-            self._session._jsparkSession, as_map(self._class(_CONVERTERS).asScala(metrics))
+            self.session._jsparkSession, as_map(self._class(_CONVERTERS).asScala(metrics))
         )
 
     def _write(self, batch_record: str) -> Any:
@@ -179,7 +178,7 @@ class DeltaTransaction:
         )
 
     def _action(self, **action: Mapping[str, Any]) -> Any:
-        return singleton(self._session, _ACTION).fromJson(json.dumps(action))
+        return singleton(self.session, _ACTION).fromJson(json.dumps(action))
 
     def _sequence(self, items: Iterable[Any]) -> Any:
         listed = self._class("java.util.ArrayList")()
@@ -189,13 +188,16 @@ class DeltaTransaction:
 
     def _class(self, name: str) -> Any:
         """By its whole name: each part of a dotted one is looked for in every jar."""
-        return getattr(self._session._jvm, name)
+        return getattr(self.session._jvm, name)
 
 
-def _is_known(session: SparkSession) -> bool:
-    """Whether these classes are those that this was written for: they are nobody's interface."""
+def is_known(session: SparkSession) -> bool:
+    """Whether this Delta's classes are those that this was written for: nobody promises them."""
     delta = getattr(session._jvm, _DELTA)
-    return isinstance(delta, JavaClass) and str(delta.VERSION()).startswith(_VERSION)
+    try:
+        return isinstance(delta, JavaClass) and str(delta.VERSION()).startswith(_VERSION)
+    except Py4JError:
+        return False
 
 
 def relative_path(file: Mapping[str, Any]) -> str | None:

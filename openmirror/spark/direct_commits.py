@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from openmirror.plan import Batch
@@ -25,6 +27,7 @@ from openmirror.spark.delta_transaction import DeltaTransaction, relative_path
 from openmirror.spark.markers import counts_without_reading
 from openmirror.spark.new_data_files import NewDataFile
 from openmirror.spark.plain_tables import is_plain
+from openmirror.table.control import BatchKind
 
 _CODEC = "spark.sql.parquet.compression.codec"
 _OF_SPARK = {
@@ -37,8 +40,6 @@ _OF_SPARK = {
 }
 _COMPACTS = "spark.databricks.delta.autoCompact.enabled"
 """With it, Spark's writers compact a table behind a commit, whatever its properties say."""
-_OF_NO_TABLE = (Commit.REPLACE, Commit.BEGIN_ANEW, Commit.REWRITE)
-"""They say nothing of how the table that they leave is committed to."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,8 +50,6 @@ class _Followed:
     version: int
     transaction_id: str
     agrees: Agreement
-    is_small: bool
-    """Whether the table may be written whole."""
 
 
 class DirectCommits:
@@ -65,7 +64,7 @@ class DirectCommits:
         self._writer = writer
         self._small_table = small_table
         self._followed: dict[str, _Followed] = {}
-        self._refused: set[str] = set()
+        self._given_up: set[str] = set()
 
     def follows(self, table: str) -> bool:
         """Whether the next commit needs no state of the table's log."""
@@ -75,22 +74,50 @@ class DirectCommits:
         """A commit of Spark's comes to this table."""
         self._followed.pop(table, None)
 
-    def is_likely(self, table: str) -> bool:
-        """Whether a batch that is folded here will most likely be committed here: what is not known
-        yet is tried once."""
-        return table not in self._refused
+    def give_up(self, table: str) -> None:
+        """What was tried was not to be done here: nothing large is tried before something small
+        was done."""
+        self._given_up.add(table)
 
-    def expects(self, batch: Batch, table: str) -> bool:
-        """The same of a batch that is not read yet: if the table is known, it must be small, or
-        this batch can only add rows."""
-        found = self._followed.get(table)
-        if found is None or found.is_small:
-            return self.is_likely(table)
-        return counts_without_reading(batch) is not None
+    def expects(self, session: SparkSession, batch: Batch, table: str) -> bool:
+        """Whether a batch that is not read yet, and is no small one, will most likely be committed
+        here: the table may be written whole, or the batch can only add rows.
+
+        Asks the newest version's checksum.
+        """
+        if batch.is_of_history or table in self._given_up:
+            return False
+        try:
+            begun = self.begin(session, batch, table)
+        except (Py4JError, PySparkException):
+            return False  # the commit says what it is
+        if begun is None or begun.checksum is None:
+            return False
+        now = begun.checksum
+        is_small = 0 < now.files <= MANY and now.bytes <= self._small_table
+        return is_small or counts_without_reading(batch) is not None
+
+    def begin(self, session: SparkSession, batch: Batch, table: str) -> DeltaTransaction | None:
+        """A transaction over a plain table whose schema the batch leaves as it is; else None."""
+        union = batch.union
+        if batch.kind is not BatchKind.EXTEND or union.added or union.widened or batch.hardens:
+            return None
+        if batch.features.is_due or _codec(session) is None:
+            return None
+        if session.conf.get(_COMPACTS, "false") != "false":
+            return None
+        begun = DeltaTransaction.begin(session, table)
+        if begun is None or begun.encrypts:
+            return None
+        return begun if is_plain(begun.protocol, begun.metadata, union.schema) else None
+
+    def writes_many(self, table: str) -> bool:
+        """Whether many small files of a plain table are one as easily as two."""
+        return table not in self._given_up
 
     def commit(
         self,
-        session: SparkSession,
+        begun: DeltaTransaction,
         how: Commit,
         folded: FoldedBatch,
         batch: Batch,
@@ -102,31 +129,30 @@ class DirectCommits:
 
         Raises what Delta raises for conflicts.
         """
-        if how in _OF_NO_TABLE or batch.union.added or batch.union.widened:
+        codec = _codec(begun.session)
+        if codec is None or how not in (Commit.APPEND, Commit.OVERWRITE):
             return False
-        self._refused.add(table)
-        if how not in (Commit.APPEND, Commit.OVERWRITE):
-            return False
-        codec = _OF_SPARK.get((session.conf.get(_CODEC, None) or "snappy").lower())
-        if codec is None or session.conf.get(_COMPACTS, "false") != "false":
-            return False
-        begun = DeltaTransaction.begin(session, table)
-        if begun is None or begun.encrypts:
-            return False
-        if not is_plain(begun.protocol, begun.metadata, batch.union.schema):
-            return False
-        self._refused.discard(table)
         agrees = self._agreement(begun, table)
         if begun.has_applied(transaction, by_checksum=agrees.transactions):
             return True
         files = begun.read_whole(by_checksum=agrees.files) if how is Commit.OVERWRITE else None
         name = f"part-00000-{uuid.uuid4()}-c000.{codec}.parquet"
-        with NewDataFile(session, begun.folder, begun.hadoop_settings, name) as place:
+        with NewDataFile(begun.session, begun.folder, begun.hadoop_settings, name) as place:
             new = self._written(files, batch, folded, codec, place)
             if new is None or (new.rows and not place.put()):
+                self.give_up(table)
                 return False
         version = begun.commit(transaction, batch_record, new, name)
-        self._follow(table, begun, version, new, agrees, whole=files is not None)
+        self._given_up.discard(table)
+        if version == begun.version + 1 and agrees.transactions:
+            self._followed[table] = _Followed(
+                table_id=begun.table_id,
+                version=version,
+                transaction_id=begun.transaction_id,
+                agrees=agrees,
+            )
+        else:
+            self.leave(table)
         return True
 
     def _agreement(self, begun: DeltaTransaction, table: str) -> Agreement:
@@ -136,29 +162,6 @@ class DirectCommits:
         if found and (found.table_id, found.version, found.transaction_id) == newest:
             return found.agrees
         return begun.checksum_agrees()
-
-    def _follow(
-        self,
-        table: str,
-        begun: DeltaTransaction,
-        version: int,
-        new: NewFile,
-        agrees: Agreement,
-        *,
-        whole: bool,
-    ) -> None:
-        if version != begun.version + 1 or not agrees.transactions:
-            self.leave(table)
-            return
-        before = None if whole else begun.checksum
-        files, size = (before.files, before.bytes) if before else (0, 0)
-        self._followed[table] = _Followed(
-            table_id=begun.table_id,
-            version=version,
-            transaction_id=begun.transaction_id,
-            agrees=agrees,
-            is_small=agrees.files and files < MANY and size + new.bytes <= self._small_table,
-        )
 
     def _written(
         self,
@@ -180,3 +183,7 @@ class DirectCommits:
             return self._writer.applied(here, batch, folded, codec, place.path)
         except FileNotFoundError:
             return None  # the table has gone: Spark finds that out, and says so
+
+
+def _codec(session: SparkSession) -> Codec | None:
+    return _OF_SPARK.get((session.conf.get(_CODEC, None) or "snappy").lower())

@@ -14,7 +14,14 @@ from openmirror.plan.features import CHANGE_DATA_FEED
 from openmirror.plan.maintenance_steps import MaintenanceStep
 from openmirror.plan.observed import TypeChange
 from openmirror.ports import BadFile, CommitResult, Converter, Prepared, Transaction
-from openmirror.ports.merge_rows import KIND, MAY_INSERT, BatchFolder, MergeKind, positions_of
+from openmirror.ports.merge_rows import (
+    KIND,
+    MAY_INSERT,
+    BatchFolder,
+    FoldedBatch,
+    MergeKind,
+    positions_of,
+)
 from openmirror.ports.new_files import FileWriter
 from openmirror.protocol.rows import DELETED_AT, NoRowToUpdate
 from openmirror.protocol.rules import Broken, Code
@@ -26,6 +33,7 @@ from openmirror.spark.base_rows import first_without_base
 from openmirror.spark.choosing import BatchShape, Commit, CurrentTable, choose
 from openmirror.spark.converting import converted
 from openmirror.spark.copies import CopiedFiles, Copies
+from openmirror.spark.delta_transaction import is_known
 from openmirror.spark.direct_commits import DirectCommits
 from openmirror.spark.failures import reading_files, spark_is_alive, storage_answers
 from openmirror.spark.features import needs_mapping, widens_in_place
@@ -90,7 +98,11 @@ class SparkEngine:
         self._copies = copies
         self._small_batches = small_batches
         self._small_table = small_table
-        self._direct = DirectCommits(small_tables, small_table) if small_tables else None
+        self._direct = (
+            DirectCommits(small_tables, small_table)
+            if small_tables is not None and is_known(spark)
+            else None
+        )
         self._ahead = StateAhead(self._fresh)
 
     def read(self, batch: Batch) -> Prepared | BadFile:
@@ -99,14 +111,25 @@ class SparkEngine:
             self._ahead.want(self._spark_path(batch.table))
         if batch.begins is not None:
             return BeginningPrepared()
-        if self._small_batches:
-            table, ours = self._spark_path(batch.table), self._direct
-            direct = ours is not None and ours.expects(batch, table)
-            small = self._small_batches.fold(batch, direct=direct)
-            if small is not None:
-                return small if isinstance(small, BadFile) else FoldedPrepared(small)
+        small = self._folded_here(batch)
+        if small is not None:
+            return small if isinstance(small, BadFile) else FoldedPrepared(small)
         with spark_is_alive():
             return self._read(batch)
+
+    def _folded_here(self, batch: Batch) -> FoldedBatch | BadFile | None:
+        if self._small_batches is None:
+            return None
+        found, table = self._small_batches.fold(batch), self._spark_path(batch.table)
+        if found is not None or self._direct is None:
+            return found
+        with spark_is_alive():
+            if not self._direct.expects(self._fresh(), batch, table):
+                return None
+        found = self._small_batches.fold(batch, direct=True)
+        if found is None:
+            self._direct.give_up(table)
+        return found
 
     def _read(self, batch: Batch) -> Prepared | BadFile:
         with ExitStack() as stack:
@@ -208,7 +231,12 @@ class SparkEngine:
     ) -> dict[str, str]:
         session = prepared.session if isinstance(prepared, SparkPrepared) else self._fresh()
         activate(session)
-        how = choose(self._shape(batch, prepared, session, table), self._small_table)
+        begun = None
+        if self._direct and isinstance(prepared, FoldedPrepared):
+            begun = self._direct.begin(session, batch, table)
+        direct = begun is not None and self._direct is not None and self._direct.writes_many(table)
+        shape = self._shape(batch, prepared, session, table, direct=direct)
+        how = choose(shape, self._small_table)
         if batch.kind is BatchKind.EXTEND and batch.features.is_due:
             set_features(self._fresh(), table, batch.features)
         if batch.union.widened and how not in _WITH_ANY_SCHEMA:
@@ -216,12 +244,14 @@ class SparkEngine:
         activate(session)
         bind(session, transaction, batch_record)
         written = (batch, table, transaction, batch_record)
-        if self._direct:
-            if isinstance(prepared, FoldedPrepared) and self._direct.commit(
-                session, how, prepared.folded, *written
-            ):
-                return {}
-            self._direct.leave(table)
+        if (
+            begun is not None
+            and self._direct is not None
+            and isinstance(prepared, FoldedPrepared)
+            and self._direct.commit(begun, how, prepared.folded, *written)
+        ):
+            return {}
+        self._leave(table)
         if batch.is_of_history:
             return commit_versions(session, prepared, how, *written)
         return self._commit_rows(session, prepared, how, *written)
@@ -265,12 +295,17 @@ class SparkEngine:
                 committing.merge(session, rows, batch, table)
         return deferred
 
+    def _leave(self, table: str) -> None:
+        if self._direct is not None:
+            self._direct.leave(table)
+
     def _begin_history(
         self, batch: Batch, table: str, transaction: Transaction, batch_record: str
     ) -> dict[str, str]:
         session = self._fresh()
         activate(session)
         bind(session, transaction, batch_record)
+        self._leave(table)
         written = (batch, table, transaction, batch_record)
         return begin_history(session, self._spark_path, *written)
 
@@ -280,6 +315,8 @@ class SparkEngine:
         prepared: SparkPrepared | FoldedPrepared,
         session: SparkSession,
         table: str,
+        *,
+        direct: bool,
     ) -> BatchShape:
         is_folded, union = isinstance(prepared, FoldedPrepared), batch.union
         # A truncate that marks rows, or closes versions, keeps all of them.
@@ -297,7 +334,7 @@ class SparkEngine:
             adds_columns=bool(union.added),
             needs=needs_of(prepared, batch),
             folded_here=is_folded,
-            direct=is_folded and self._direct is not None and self._direct.is_likely(table),
+            direct=direct,
             whole_rows=isinstance(prepared, FoldedPrepared) or has_whole_rows(prepared, batch),
             rows=prepared.counts.operations,
             keys=frozenset(positions_of(union.schema, batch.frozen.key_columns)),
@@ -345,6 +382,7 @@ class SparkEngine:
         """Do one step of maintenance, in a session that carries no transaction."""
         place = self._spark_path(table)
         self._ahead.committing(place)
+        self._leave(place)
         try:
             with spark_is_alive(), storage_answers(table), commit_outcome() as outcome:
                 maintain(self._fresh(), place, step)

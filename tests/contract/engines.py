@@ -192,6 +192,7 @@ class Directly(InSpark):
             local_spark_paths(str(root)),
             FileConverter(self.store),
             small_batches=SmallBatches(self.store, 1 << 20),
+            small_table=1 << 20,
             small_tables=self.writer,
         )
 

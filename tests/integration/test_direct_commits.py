@@ -80,17 +80,23 @@ class Direct(Watched):
         super().__init__(mirror, patch)
         self.writer = Writer()
         self.most_bytes = 1 << 21
+        self.small_table = 1 << 24
         self.settings: dict[str, str] = {}
         self.direct: list[bool | None] = []
         self.engine = mirror.engine = self.another()
-        commit = DirectCommits.commit
+        every, commit = SparkEngine._commit, DirectCommits.commit
 
-        def seen(*of: Any) -> bool:
-            self.direct.append(None)
+        def seen(*of: Any) -> Any:
+            self.direct.append(False)
+            return every(*of)
+
+        def direct(*of: Any) -> bool:
+            self.direct[-1] = None
             self.direct[-1] = commit(*of)
             return self.direct[-1]
 
-        patch.setattr(DirectCommits, "commit", seen)
+        patch.setattr(SparkEngine, "_commit", seen)
+        patch.setattr(DirectCommits, "commit", direct)
 
     def another(self) -> SparkEngine:
         """An engine that knows nothing of what others did."""
@@ -102,7 +108,7 @@ class Direct(Watched):
             # As the product has it; other tests do without, for the sake of new tables.
             {"spark.databricks.delta.allFilesInCrc.enabled": "true", **self.settings},
             small_batches=SmallBatches(mirror.ports.store, self.most_bytes, 2, 1 << 21),
-            small_table=1 << 24,
+            small_table=self.small_table,
             small_tables=self.writer,
         )
 
@@ -144,16 +150,62 @@ def test_larger_batches_are_direct_as_well_and_many_small_files_become_one(table
     [_] = table.files
 
 
-def test_a_table_that_is_not_plain_is_tried_once_for_a_large_batch(table: Direct) -> None:
+def test_large_batches_into_other_tables_are_left_to_spark_unread(
+    table: Direct, monkeypatch: Patch
+) -> None:
+    folded: list[bool] = []
+    fold = SmallBatches.fold
+
+    def seen(*of: Any, direct: bool = False) -> Any:
+        found = fold(*of, direct=direct)
+        folded.append(found is not None)
+        return found
+
+    monkeypatch.setattr(SmallBatches, "fold", seen)
+    table.most_bytes = 1_000
+    upserts = [(UPSERT, at, "a" * 40) for at in range(100)]
+    table.mirror.engine = table.another()
+    table.apply(*upserts)  # makes the table
+    table.small_table = 100
+    table.mirror.engine = table.another()
+    table.apply(*upserts)  # it is large
+    table.small_table = 1 << 24
+    table.mirror.engine = table.another()
     settings(table.mirror.zone, deletionVectors=True)
-    large = [(UPSERT, at, "a" * 40) for at in range(100)]
+    for _ in range(2):
+        table.apply(*upserts)  # it is to get vectors, and has them
+    assert folded == [False] * len(folded)
+    assert table.direct == [False] * 4
+    assert len(table.rows) == 100
+
+
+def test_what_cannot_be_read_here_is_not_tried_again_for_a_large_batch(
+    table: Direct, monkeypatch: Patch
+) -> None:
+    upserts = [(UPSERT, at, "a" * 40) for at in range(100)]
     table.most_bytes = 1_000
     table.mirror.engine = table.another()
-    for _ in range(4):
-        table.apply(*large)
-    # Of a batch that Spark reads nobody asks.
-    assert table.direct == [False, False]
-    assert len(table.rows) == 100
+    table.apply(*upserts)
+    monkeypatch.setattr(table.writer, "_most", 1_000)
+    for _ in range(3):
+        table.apply(*upserts)
+    assert table.direct == [False] * 4
+    # The second one was folded here, in vain.
+    assert table.chosen == [Commit.REPLACE, Commit.OVERWRITE, Commit.MERGE, Commit.MERGE]
+
+
+def test_large_batches_that_can_only_add_rows_are_direct_whatever_the_table_has(
+    table: Direct,
+) -> None:
+    table.most_bytes, table.small_table = 1_000, 100
+    table.mirror.engine = table.another()
+    rows = pa.table({"id": pa.array(range(100), pa.int64()), "v": ["a" * 40] * 100})
+    for _ in range(3):
+        table.last += 1
+        table.mirror.zone.put("t", table.last, rows)
+        assert isinstance(table.mirror.reconcile_until_idle("t"), Idle)
+    assert table.direct == [False, True, True]
+    assert len(table.rows) == 300
 
 
 def test_the_history_says_what_was_written(table: Direct) -> None:
@@ -365,7 +417,7 @@ def test_on_an_account_data_files_come_and_go_by_hadoop(
         publish(served.root, folder, number)
         work_queue.send(WorkItem(folder, "a test"))
         assert run(["--set", "runner_idle=1s"], environment(served, azurite)) == 0
-    assert direct == [False, True, True]
+    assert direct == [True, True]
     path = served.root / "lake/direct/Tables/dbo/Orders"
     assert rows_at(path, tmp_path) == expected(3)
     assert spark.range(1).count() == 1

@@ -27,10 +27,10 @@ from openmirror.table import layout
 from openmirror.table.control import BatchKind
 from tests.property.histories import DECIDED, History, random_history
 from tests.property.traits import EVERY_TRAIT, traits
-from tests.zone import EVERY_PATH, MIRROR, Mirror, Paths, Zone, bag
+from tests.zone import MIRROR, Mirror, Paths, Zone, bag
 
 PATHS = (
-    EVERY_PATH,
+    Paths(checksums=True),
     Paths(small_table=0),
     Paths(small_batch=0),
     Paths(direct=False),
