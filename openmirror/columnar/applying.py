@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
+from openmirror.columnar.columns import behind, with_column
 from openmirror.columnar.folding import NEVER, ChangePlaces
 from openmirror.columnar.keys import numbered
 from openmirror.plan import Batch
@@ -22,10 +23,11 @@ from openmirror.ports.merge_rows import (
     KIND,
     MAY_INSERT,
     MergeKind,
+    lineage_positions,
     positional,
     positions_of,
 )
-from openmirror.protocol.lineage import DECIDED_AT, LINEAGE, Lineage
+from openmirror.protocol.lineage import DECIDED_AT, Lineage
 from openmirror.protocol.rows import DELETED_AT
 
 _REMOVES = (MergeKind.DELETE, MergeKind.UNMARK)
@@ -44,12 +46,9 @@ class MarkedBy:
         """That of a batch; None where its deletes take rows away."""
         if batch.soft is None:
             return None
-        schema = batch.union.schema
-        [deleted_at] = positions_of(schema, [DELETED_AT])
+        [deleted_at] = positions_of(batch.union.schema, [DELETED_AT])
         # Those of former times become NULL.
-        has_lineage = batch.lineage is not Lineage.NONE
-        lineage = [name for name in LINEAGE if has_lineage and schema.find(name)]
-        return cls(deleted_at, frozenset((deleted_at, *positions_of(schema, lineage))))
+        return cls(deleted_at, frozenset((deleted_at, *lineage_positions(batch))))
 
 
 def as_decided(rows: pa.Table, batch: Batch) -> pa.Table:
@@ -59,13 +58,13 @@ def as_decided(rows: pa.Table, batch: Batch) -> pa.Table:
     if batch.lineage is Lineage.WRITTEN:
         assert batch.decided_at is not None  # nothing is committed before it is decided
         [position] = positions_of(schema, [DECIDED_AT])
-        rows = _with(rows, position, pa.repeat(decided, len(rows)))
+        rows = with_column(rows, position, pa.repeat(decided, len(rows)))
     if batch.soft is not None:
         assert batch.decided_at is not None
         [position] = positions_of(schema, [DELETED_AT])
         own = pc.coalesce(rows.column(position).cast(decided.type), decided)
         none = pa.scalar(None, decided.type)
-        rows = _with(rows, position, pc.if_else(rows.column(DELETED), own, none))
+        rows = with_column(rows, position, pc.if_else(rows.column(DELETED), own, none))
     return rows
 
 
@@ -100,13 +99,13 @@ def applied(
     }
     columns = [
         [
-            _behind(table.column(name), changes.column(name)).take(places[name in written]),
+            behind(table.column(name), changes.column(name)).take(places[name in written]),
             inserts.column(name),
         ]
         for name in table.column_names
     ]
     return pa.table(
-        [_behind(*parts) for parts in columns],
+        [behind(*parts) for parts in columns],
         names=table.column_names,
     )
 
@@ -115,12 +114,12 @@ def _change_of_each_row(
     table: pa.Table, changes: pa.Table, keys: Sequence[str], marked_by: MarkedBy | None
 ) -> ChangePlaces:
     """The merge row that each row of the table has its key in common with, or NEVER."""
-    both = [_behind(table.column(key), changes.column(key)) for key in keys]
+    both = [behind(table.column(key), changes.column(key)) for key in keys]
     if marked_by is not None:
         # A row that is marked is found by `unmark` rows alone, and the others by all others.
         is_marked = pc.is_valid(table.column(marked_by.deleted_at))
         unmarks = pc.equal(changes.column(KIND), str(MergeKind.UNMARK))
-        both.append(_behind(is_marked, unmarks).cast(pa.int8()))
+        both.append(behind(is_marked, unmarks).cast(pa.int8()))
     numbers = numbered(both, len(table) + len(changes))
     of_table, of_changes = numbers[: len(table)], numbers[len(table) :]
     change_of = np.full(int(numbers.max()) + 1 if len(numbers) else 1, NEVER, dtype=np.int64)
@@ -131,14 +130,6 @@ def _change_of_each_row(
 def _is_in(kinds: pa.ChunkedArray, wanted: Sequence[MergeKind]) -> npt.NDArray[np.bool_]:
     found: npt.NDArray[np.bool_] = pc.is_in(kinds, pa.array(map(str, wanted))).to_numpy()
     return found
-
-
-def _behind(first: pa.ChunkedArray, then: pa.ChunkedArray) -> pa.ChunkedArray:
-    return pa.chunked_array([*first.chunks, *then.chunks], first.type)
-
-
-def _with(rows: pa.Table, position: str, values: pa.Array | pa.ChunkedArray) -> pa.Table:
-    return rows.set_column(rows.schema.get_field_index(position), position, values)
 
 
 def only_data(rows: pa.Table, batch: Batch) -> pa.Table:

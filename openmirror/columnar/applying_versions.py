@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
 
+from openmirror.columnar.columns import behind
 from openmirror.columnar.folding import NEVER, ChangePlaces
 from openmirror.columnar.keys import numbered
 from openmirror.columnar.version_folding import TooManyVersions
@@ -38,7 +39,7 @@ def applied_versions(
     """
     parts = (table, closes, opens)
     ends = np.cumsum([len(part) for part in parts])
-    numbers = numbered([_behind(*(part.column(key) for part in parts)) for key in keys], ends[-1])
+    numbers = numbered([behind(*(part.column(key) for part in parts)) for key in keys], ends[-1])
     of_table, of_closes, of_opens = np.split(numbers, ends[:-1])
     is_open = table.column(is_current).fill_null(False).to_numpy()
     count = int(numbers.max()) + 1 if len(numbers) else 1
@@ -50,8 +51,8 @@ def applied_versions(
         open_of = np.bincount(of_table[is_open], minlength=count)[of_opens]
         opens = _for_each_open(opens, open_of, _MOST * (len(table) + len(opens)))
     columns = [
-        _behind(
-            _behind(table.column(name), closes.column(name)).take(places)
+        behind(
+            behind(table.column(name), closes.column(name)).take(places)
             if name in closing
             else table.column(name),
             opens.column(name),
@@ -79,7 +80,3 @@ def _for_each_open(opens: pa.Table, open_of: ChangePlaces, most: int) -> pa.Tabl
         raise TooManyVersions(int(times.sum()))
     places = pa.array(np.repeat(np.arange(len(opens)), times))
     return opens.drop_columns([AT_LEAST_ONCE]).take(places)
-
-
-def _behind(*parts: pa.ChunkedArray) -> pa.ChunkedArray:
-    return pa.chunked_array([chunk for part in parts for chunk in part.chunks], parts[0].type)

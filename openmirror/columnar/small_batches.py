@@ -11,6 +11,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
 from openmirror.columnar.changes import ChangesInOrder
+from openmirror.columnar.columns import with_column
 from openmirror.columnar.file_rows import RowsInMemory, TooLarge, read_file
 from openmirror.columnar.folding import ChangePlaces, Fold, fold
 from openmirror.columnar.growing import NotGrown, grown
@@ -171,8 +172,8 @@ def _with_times(
         [name] = positions_of(schema, [time_column])
         [ours] = positions_of(schema, [DELETED_AT])
         times = placed[name].combine_chunks().take(pa.array(deleted_by, mask=deleted_by == LIVE))
-        at = rows.schema.get_field_index(ours)
-        rows = rows.set_column(at, ours, grown(times, schema.columns[at].type))
+        kind = schema.columns[rows.schema.get_field_index(ours)].type
+        rows = with_column(rows, ours, grown(times, kind))
     return rows.append_column(DELETED, deleted)
 
 

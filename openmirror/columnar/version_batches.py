@@ -12,6 +12,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
 from openmirror.columnar.changes import ChangesInOrder
+from openmirror.columnar.columns import with_column
 from openmirror.columnar.file_rows import TooLarge
 from openmirror.columnar.folding import NEVER
 from openmirror.columnar.keys import known_of_keys, numbered
@@ -87,8 +88,7 @@ class VersionsInColumns:
             IS_CURRENT: is_open,
         }
         for name, value in values.items():
-            position = self.ours[name]
-            rows = rows.set_column(rows.schema.get_field_index(position), position, value)
+            rows = with_column(rows, self.ours[name], value)
         return rows
 
 

@@ -15,6 +15,7 @@ from openmirror.plan import Batch
 from openmirror.ports.tables import BadFile, Counts
 from openmirror.ports.version_rows import FoldedVersions
 from openmirror.protocol.checksums import Checksum
+from openmirror.protocol.lineage import LINEAGE, Lineage
 from openmirror.protocol.names import fold_case
 from openmirror.protocol.schema import TableSchema
 from openmirror.protocol.sequence import Sequence
@@ -49,6 +50,14 @@ def positions_of(schema: TableSchema, names: Iterable[str]) -> list[str]:
     """The positional names of some columns; each must be there."""
     index = {fold_case(column.name): f"c{at}" for at, column in enumerate(schema.columns)}
     return [index[fold_case(name)] for name in names]
+
+
+def lineage_positions(batch: Batch) -> list[str]:
+    """Where a batch has the columns of lineage: filled, or empty."""
+    if batch.lineage is Lineage.NONE:
+        return []
+    schema = batch.union.schema
+    return positions_of(schema, [name for name in LINEAGE if schema.find(name)])
 
 
 @dataclass(frozen=True, kw_only=True)

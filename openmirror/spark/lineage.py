@@ -10,19 +10,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from openmirror.plan import Batch
-from openmirror.ports.merge_rows import positions_of
+from openmirror.ports.merge_rows import lineage_positions, positions_of
 from openmirror.protocol.lineage import LINEAGE, Lineage
 from openmirror.protocol.rows import Marker
 from openmirror.spark.frames import MARKER, ROW, SEQUENCE, moment, operation_of
 from openmirror.spark.markers import RowPlace, file_with
-
-
-def lineage_positions(batch: Batch) -> list[str]:
-    """Where a batch has the columns of lineage: filled, or empty."""
-    if batch.lineage is Lineage.NONE:
-        return []
-    schema = batch.union.schema
-    return positions_of(schema, [name for name in LINEAGE if schema.find(name)])
 
 
 def with_lineage(changes: DataFrame, batch: Batch) -> DataFrame:

@@ -19,10 +19,17 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from openmirror.plan import Batch
-from openmirror.ports.merge_rows import DELETED, KIND, MAY_INSERT, MergeKind, positions_of
+from openmirror.ports.merge_rows import (
+    DELETED,
+    KIND,
+    MAY_INSERT,
+    MergeKind,
+    lineage_positions,
+    positions_of,
+)
 from openmirror.protocol.rows import DELETED_AT, UPDATES, Marker
 from openmirror.spark.frames import ABSENT, MARKER, ROW, SEQUENCE, in_place, moment
-from openmirror.spark.lineage import lineage_of, lineage_positions, with_lineage
+from openmirror.spark.lineage import lineage_of, with_lineage
 from openmirror.spark.markers import RowPlace
 
 

@@ -13,10 +13,10 @@ from openmirror.columnar.lineage import with_lineage as in_columns
 from openmirror.plan import Batch
 from openmirror.plan.decisions import Idle, Pause
 from openmirror.plan.lineage import ORIGIN
+from openmirror.ports.merge_rows import lineage_positions
 from openmirror.protocol.lineage import LINEAGE, Lineage
 from openmirror.protocol.names import TableFolder, TablePath
 from openmirror.protocol.rules import Code
-from openmirror.spark.lineage import lineage_positions
 from openmirror.spark.lineage import with_lineage as in_spark
 from openmirror.table import layout
 from openmirror.table.log import TableLog
