@@ -198,8 +198,8 @@ class Settings(BaseModel):
         ge=0,
         description="Batches of at most so many bytes in memory, into a table that needs nothing "
         "but a Parquet file, are committed without a job of Spark, for the runner's own process "
-        "writes that file: 32MiB by default, and not less than small_batch. 0 leaves all of it to "
-        "Spark.",
+        "writes that file: 32MiB by default, and not less than small_batch. So are inserts, "
+        "however many, of files of at most so many bytes each. 0 leaves all of it to Spark.",
     )
     conversion_threads: int = Field(
         default=2,

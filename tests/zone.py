@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
+from openmirror.columnar.large_inserts import LargeInserts
 from openmirror.columnar.small_batches import SmallBatches
 from openmirror.columnar.small_tables import UNPACKED, SmallTables
 from openmirror.deltalog import DataFilesReplay, LogReplay
@@ -197,6 +198,7 @@ class Paths:
             copies=Copies(store) if self.copies else None,
             small_table=self.small_table,
             small_tables=SmallTables(UNPACKED * self.small_table) if self.direct else None,
+            large_inserts=LargeInserts(store, DIRECT) if self.direct else None,
         )
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
-from openmirror.columnar.statistics import statistics
+from openmirror.columnar.statistics import Statistics
 from openmirror.formats.arrow_types import arrow_type
 from openmirror.formats.parquet import footer
 from openmirror.formats.parquet.conversion import file_metadata, storage_types
@@ -25,6 +27,8 @@ _OTHER_CALENDAR = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacy
 _PROLEPTIC = {_WRITTEN_BY.decode(): "4.0.0"}
 """Spark 3 takes a file without a version of Spark for one that may count days before 1582 by
 another calendar, and refuses to read such days. Ours count as Spark does from version 3 on."""
+_ROW_GROUP = 16 << 20
+"""Bytes in memory of a row group, about, where rows come some at a time."""
 _WRITING = {"store_schema": False, "write_page_checksum": True, "store_decimal_as_integer": True}
 
 
@@ -64,21 +68,67 @@ def write_data_file(rows: pa.Table, schema: TableSchema, codec: Codec, path: Pat
     Raises FileNotFoundError where the folder has gone; of no rows there
     is no file.
     """
-    if not len(rows):
-        return NewFile(rows=0, bytes=0, statistics="{}")
-    types = [arrow_type(column.type) for column in schema.columns]
-    named = pa.table(
-        [column.cast(kind) for column, kind in zip(rows.columns, types, strict=True)],
-        names=schema.names,
-    )
+    with new_data_file(schema, codec, path) as new:
+        new.add(rows)
+    return new.as_written()
+
+
+@contextmanager
+def new_data_file(schema: TableSchema, codec: Codec, path: Path) -> Iterator[NewDataFile]:
+    """A new data file of a table, which rows are added to until the end.
+
+    Raises FileNotFoundError where the folder has gone. What an error ends, and what has no rows,
+    leaves no file.
+    """
+    fields = pa.schema([(column.name, arrow_type(column.type)) for column in schema.columns])
     try:
-        with pq.ParquetWriter(path, named.schema, compression=codec.value, **_WRITING) as to:
-            to.write_table(named)
+        with pq.ParquetWriter(path, fields, compression=codec.value, **_WRITING) as to:
+            new = NewDataFile(path, to)
+            yield new
+            new.flush()
             to.add_key_value_metadata(_PROLEPTIC)
-        return NewFile(rows=len(rows), bytes=path.stat().st_size, statistics=statistics(named))
     except BaseException:
         path.unlink(missing_ok=True)
         raise
+    if not new.statistics.rows:
+        path.unlink()
+
+
+class NewDataFile:
+    """A data file that is being written; `new_data_file` begins and ends it."""
+
+    def __init__(self, path: Path, to: pq.ParquetWriter) -> None:
+        self.statistics = Statistics()
+        self._path = path
+        self._to = to
+        self._waiting: list[pa.Table] = []
+
+    def add(self, rows: pa.Table) -> None:
+        """More rows, given by position; they are held until they fill a row group."""
+        fields = self._to.schema
+        columns = [column.cast(f.type) for column, f in zip(rows.columns, fields, strict=True)]
+        self._waiting.append(pa.table(columns, schema=fields))
+        if sum(waiting.nbytes for waiting in self._waiting) >= _ROW_GROUP:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the rows that are held."""
+        if not self._waiting:
+            return
+        rows = pa.concat_tables(self._waiting)
+        self._waiting = []
+        self._to.write_table(rows)
+        self.statistics.add(rows)
+
+    def as_written(self) -> NewFile:
+        """The file, once it has ended."""
+        rows = self.statistics.rows
+        return NewFile(
+            name=self._path.name,
+            rows=rows,
+            bytes=self._path.stat().st_size if rows else 0,
+            statistics=self.statistics.as_json(),
+        )
 
 
 def _reading() -> dict[str, Any]:

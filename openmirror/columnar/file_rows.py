@@ -1,4 +1,4 @@
-"""The rows of one change file in memory, in the types of its batch."""
+"""The rows of one change file in this process, in the types of its batch."""
 
 from __future__ import annotations
 
@@ -52,15 +52,11 @@ def read_file(store: FileStore, file: LandedFile, batch: Batch, most: int) -> Ro
     """
     facts = file.facts
     assert facts is not None  # no file is planned without
-    content = store.read(file.path)
-    if content.etag != facts.etag:
-        raise ConditionFailed(f"{file.path} was replaced before it was read")
-    checksum = RunningChecksum()
-    checksum.update(content.data)
+    data, checksum = planned_bytes(store, file)
     found: list[pa.RecordBatch] = []
     truncated, size = None, 0
     try:
-        for rows in _rows(content.data, file, batch, most):
+        for rows in unpacked_rows(data, file, batch, most):
             truncated = truncated or rows.truncated
             size += rows.batch.nbytes
             if size > most:
@@ -68,24 +64,51 @@ def read_file(store: FileStore, file: LandedFile, batch: Batch, most: int) -> Ro
             found.append(rows.batch)
     except RowsBroken as error:
         return error.broken
-    count = sum(rows.num_rows for rows in found)
     table = pa.Table.from_batches(found) if found else pa.table({})
-    by_name = {fold_case(name): table.column(name) for name in table.column_names}
-    marker = by_name.get(fold_case(facts.marker)) if facts.marker is not None else None
-    markers = markers_of(marker, count, facts, batch)
+    markers = markers_in(table, file, batch)
     if isinstance(markers, Broken):
         return markers
+    return RowsInMemory(typed_columns(table, file, batch), markers, checksum, truncated, size)
+
+
+def planned_bytes(store: FileStore, file: LandedFile) -> tuple[bytes, Checksum]:
+    """A change file as it was planned. Raises ConditionFailed for one that was replaced."""
+    content = store.read(file.path)
+    if file.facts is None or content.etag != file.facts.etag:
+        raise ConditionFailed(f"{file.path} was replaced before it was read")
+    checksum = RunningChecksum()
+    checksum.update(content.data)
+    return content.data, checksum.checksum
+
+
+def markers_in(rows: pa.Table, file: LandedFile, batch: Batch) -> Markers | Broken:
+    """The marker of each of some rows of a file; the rule that the first wrong one breaks."""
+    facts = file.facts
+    assert facts is not None  # no file is planned without
+    by_name = {fold_case(name): rows.column(name) for name in rows.column_names}
+    marker = by_name.get(fold_case(facts.marker)) if facts.marker is not None else None
+    return markers_of(marker, len(rows), facts, batch)
+
+
+def typed_columns(rows: pa.Table, file: LandedFile, batch: Batch) -> tuple[pa.ChunkedArray, ...]:
+    """Rows of a file, as they were read, by the columns of the batch's union, in its types.
+
+    Raises NotGrown.
+    """
+    assert file.facts is not None  # no file is planned without
+    by_name = {fold_case(name): rows.column(name) for name in rows.column_names}
     # The marker, and what the file has of no type, are no columns of the table.
-    typed = {fold_case(column.name) for column in facts.schema.columns}
-    columns = tuple(
-        _column(by_name.get(name) if name in typed else None, count, column.type)
+    typed = {fold_case(column.name) for column in file.facts.schema.columns}
+    return tuple(
+        _column(by_name.get(name) if name in typed else None, len(rows), column.type)
         for column in batch.union.schema.columns
         for name in [fold_case(column.name)]
     )
-    return RowsInMemory(columns, markers, checksum.checksum, truncated, size)
 
 
-def _rows(data: bytes, file: LandedFile, batch: Batch, most: int) -> Iterator[ReadRows]:
+def unpacked_rows(data: bytes, file: LandedFile, batch: Batch, most: int) -> Iterator[ReadRows]:
+    """All rows of a file, some at a time. Raises RowsBroken; and TooLarge at once for a Parquet
+    file that takes more than `most` bytes in memory, or has no bound."""
     facts, rules, content = file.facts, batch.read_rules, io.BytesIO(data)
     assert facts is not None
     if rules.text is not None:

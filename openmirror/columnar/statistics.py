@@ -22,34 +22,63 @@ _LAST_YEAR = 9999
 _MILLISECOND = timedelta(milliseconds=1)
 
 
-def statistics(rows: pa.Table) -> str:
-    """The statistics of a file with these rows, as JSON."""
-    least, most, nulls = dict[str, Any](), dict[str, Any](), dict[str, int]()
-    for name, column in zip(rows.column_names[:_COLUMNS], rows.columns, strict=False):
-        nulls[name] = column.null_count
-        low, high = _bounds(column)
-        if low is not None:
-            least[name] = low
-        if high is not None:
-            most[name] = high
-    found = {"numRecords": len(rows), "minValues": least, "maxValues": most, "nullCount": nulls}
-    return json.dumps(found, separators=(",", ":"))
+class Statistics:
+    """The statistics of one file, of whose rows some are added at a time."""
+
+    def __init__(self) -> None:
+        self._rows = 0
+        self._nulls: dict[str, int] = {}
+        self._ends: dict[str, list[pa.Array]] = {}
+
+    @property
+    def rows(self) -> int:
+        """How many there are."""
+        return self._rows
+
+    def add(self, rows: pa.Table) -> None:
+        """These rows, which have the same columns as all others, are in the file, too."""
+        self._rows += len(rows)
+        for name, column in zip(rows.column_names[:_COLUMNS], rows.columns, strict=False):
+            self._nulls[name] = self._nulls.get(name, 0) + column.null_count
+            if _is_ordered(column.type):
+                ends = self._ends.setdefault(name, [])
+                ends += [pa.repeat(end, 1) for end in pc.min_max(column).values()]
+
+    def as_json(self) -> str:
+        """As the log has them."""
+        least, most = dict[str, Any](), dict[str, Any]()
+        for name, ends in self._ends.items():
+            both = pc.min_max(pa.chunked_array(ends))
+            if (bound := _bound(both["min"], is_least=True)) is not None:
+                least[name] = bound
+            if (bound := _bound(both["max"], is_least=False)) is not None:
+                most[name] = bound
+        found = {
+            "numRecords": self._rows,
+            "minValues": least,
+            "maxValues": most,
+            "nullCount": self._nulls,
+        }
+        return json.dumps(found, separators=(",", ":"))
 
 
-def _bounds(column: pa.ChunkedArray) -> tuple[Any, Any]:
-    """The least and the greatest value as JSON has them; None where there is no sure one."""
-    kind = column.type
-    ordered = (
+def _is_ordered(kind: pa.DataType) -> bool:
+    """Whether least and greatest are the same to every reader."""
+    is_one: bool = (
         pa.types.is_integer(kind)
         or pa.types.is_date(kind)
         or pa.types.is_timestamp(kind)
         or pa.types.is_string(kind)
     )
-    if not ordered or column.null_count == len(column):
-        return None, None
-    both, is_time = pc.min_max(column), pa.types.is_timestamp(kind) or pa.types.is_date(kind)
-    bound = _of_time if is_time else _plain
-    return bound(both["min"], is_least=True), bound(both["max"], is_least=False)
+    return is_one
+
+
+def _bound(found: pa.Scalar, *, is_least: bool) -> int | str | None:
+    """A least or greatest value as JSON has it; None where there is none, or no sure one."""
+    if not found.is_valid:
+        return None
+    is_time = pa.types.is_timestamp(found.type) or pa.types.is_date(found.type)
+    return (_of_time if is_time else _plain)(found, is_least=is_least)
 
 
 def _plain(found: pa.Scalar, *, is_least: bool) -> int | str | None:

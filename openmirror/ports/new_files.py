@@ -1,11 +1,12 @@
-"""Data files of small tables that this process writes, for a commit that only has to name them.
+"""Data files that this process writes, for a commit that only has to name them.
 
 Whoever writes a file and whoever commits it agree on these values.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import uuid
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -13,6 +14,9 @@ from typing import Protocol
 
 from openmirror.plan import Batch
 from openmirror.ports.merge_rows import FoldedBatch
+from openmirror.ports.tables import BadFile, Counts
+from openmirror.protocol.checksums import Checksum
+from openmirror.protocol.sequence import Sequence as SequenceNumber
 
 
 class Codec(StrEnum):
@@ -28,10 +32,17 @@ class Codec(StrEnum):
     NONE = "none"
 
 
+def new_name(codec: Codec) -> str:
+    """A name that no file has, such as Spark gives them."""
+    return f"part-00000-{uuid.uuid4()}-c000.{codec}.parquet"
+
+
 @dataclass(frozen=True, kw_only=True)
 class NewFile:
     """A data file as a commit adds it."""
 
+    name: str
+    """Its path below the table."""
     rows: int
     """None at all: then there is no file, either."""
     bytes: int
@@ -60,5 +71,30 @@ class FileWriter(Protocol):
         """All rows of the table that has these data files, once a batch is applied to it.
 
         None as well for a file that has gone. Raises FileNotFoundError where the folder has.
+        """
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class WrittenInserts:
+    """A batch of inserts as data files, which are in no table yet."""
+
+    counts: Counts
+    checksums: Mapping[SequenceNumber, Checksum]
+    """Those of all its change files."""
+    folder: Path
+    """Where the files are."""
+    files: Sequence[NewFile]
+    """Those that have rows."""
+
+
+class InsertsWriter(Protocol):
+    """Writes the rows of batches that can only add rows, a few at a time, however many they are."""
+
+    def written(self, batch: Batch, codec: Codec, folder: Path) -> WrittenInserts | BadFile | None:
+        """Data files in a folder; the first file that breaks a rule; None where Spark has to.
+
+        Raises NotThere and ConditionFailed for a change file that is another by now, what its
+        store raises, and Unavailable where there is no room.
         """
         ...

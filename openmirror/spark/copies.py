@@ -7,6 +7,7 @@ copy. Elsewhere Spark holds the rows, which costs more than to read them twice.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import shutil
@@ -28,6 +29,8 @@ from openmirror.stores.stored_file import open_stored
 
 _PREFIX = "openmirror-copies-"
 _LOCK = "lock"
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_NEED_ROOM = "each batch that is applied need room there. Set TMPDIR to a folder that has it"
 _AT_ONCE = 4 << 20
 _YOUNG = 60.0
 """Seconds: a folder that was made just now may not be locked yet."""
@@ -71,6 +74,25 @@ class Copies:
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
+    @contextmanager
+    def folder(self) -> Iterator[Path]:
+        """An empty folder for what is written instead of copies, until the end.
+
+        Raises Unavailable where there is no room.
+        """
+        folder = Path(tempfile.mkdtemp(dir=self._folder))
+        try:
+            yield folder
+        except OSError as error:
+            if error.errno not in _NO_ROOM:
+                raise
+            raise Unavailable(
+                f"the rows of a batch cannot be written to {folder} ({os.strerror(error.errno)}): "
+                f"the files of {_NEED_ROOM}"
+            ) from error
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
     def _copied(self, files: Sequence[LandedFile], folder: Path) -> CopiedFiles:
         paths = {file.sequence: folder / f"{file.sequence:020d}.parquet" for file in files}
         checksums: dict[Number, Checksum] = {}
@@ -96,7 +118,7 @@ class Copies:
                 raise
             raise Unavailable(
                 f"{file.path} cannot be copied to {self._folder} ({error.strerror}): the files of "
-                "each batch that is applied need room there. Set TMPDIR to a folder that has it"
+                f"{_NEED_ROOM}"
             ) from error
 
 

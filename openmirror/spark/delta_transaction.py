@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote
 
@@ -29,6 +29,11 @@ _METRICS = "org.apache.spark.sql.execution.metric.SQLMetrics"
 _ENCRYPTION = "parquet.crypto.factory.class"
 _DELTA = "io.delta.package"
 _VERSION = "4.4."
+_CHECKPOINT_HOOK = "org.apache.spark.sql.delta.hooks.CheckpointHook$"
+_CHECKPOINT_INTERVAL = "delta.checkpointInterval"
+_RARELY = 50
+"""So many commits after a checkpoint there may be another: writing one takes longer than a commit,
+and the commits behind it are as many small files to whoever reads the log anew."""
 _WRITE = "org.apache.spark.sql.delta.DeltaOperations$Write"
 
 
@@ -71,6 +76,12 @@ class DeltaTransaction:
     def metadata(self) -> Mapping[str, Any]:
         """The table's metadata, as its log has it."""
         found: dict[str, Any] = json.loads(self._snapshot.metadata().json())["metaData"]
+        return found
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """The table's properties, as its log has them."""
+        found: dict[str, str] = self.metadata.get("configuration") or {}
         return found
 
     @property
@@ -120,16 +131,18 @@ class DeltaTransaction:
         """What of this version's checksum is what the log comes to, which is read for it."""
         return Agreement.of(self.checksum, self._snapshot)
 
-    def commit(self, transaction: Transaction, batch_record: str, new: NewFile, name: str) -> int:
-        """Put the new file in place of all that was read, or beside what is there, if nothing was.
+    def commit(self, transaction: Transaction, batch_record: str, files: Sequence[NewFile]) -> int:
+        """Put new files in place of all that was read, or beside what is there, if nothing was.
 
         Returns the version. Raises Delta's conflicts.
         """
         now = int(time.time() * 1000)
-        self._measure(new)
+        self._measure(files)
+        if not self._may_checkpoint():
+            hooks = self._transaction.postCommitHooks()
+            getattr(hooks, "$minus$eq")(singleton(self.session, _CHECKPOINT_HOOK))
         actions = [file.remove() for file in self._read]
-        if new.rows:
-            actions.append(self._action(add=_add(new, name, now)))
+        actions += [self._action(add=_add(new, now)) for new in files]
         actions.append(
             self._action(
                 txn={
@@ -141,12 +154,17 @@ class DeltaTransaction:
         )
         return int(self._transaction.commit(self._sequence(actions), self._write(batch_record)))
 
-    def _measure(self, new: NewFile) -> None:
+    def _may_checkpoint(self) -> bool:
+        """Whether Delta decides by itself: where the table says how often, or it has been long."""
+        behind = self.version - int(self._snapshot.checkpointProvider().version())
+        return behind >= _RARELY or _CHECKPOINT_INTERVAL in self.properties
+
+    def _measure(self, files: Sequence[NewFile]) -> None:
         """What the table's history says of the commit, as of one by Spark."""
         found = {
-            "numFiles": int(new.rows > 0),
-            "numOutputRows": new.rows,
-            "numOutputBytes": new.bytes,
+            "numFiles": len(files),
+            "numOutputRows": sum(new.rows for new in files),
+            "numOutputBytes": sum(new.bytes for new in files),
             "numRemovedFiles": len(self._read),
             "numRemovedBytes": sum(int(file.size()) for file in self._read),
         }
@@ -208,9 +226,9 @@ def relative_path(file: Mapping[str, Any]) -> str | None:
     return None if is_elsewhere or file.get("deletionVector") else unquote(path)
 
 
-def _add(new: NewFile, name: str, now: int) -> dict[str, Any]:
+def _add(new: NewFile, now: int) -> dict[str, Any]:
     return {
-        "path": name,
+        "path": new.name,
         "partitionValues": {},
         "size": new.bytes,
         "modificationTime": now,

@@ -8,9 +8,9 @@ that is left out. What this does not write, or would have to guess, Spark does a
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from py4j.protocol import Py4JError
@@ -20,12 +20,12 @@ from pyspark.sql import SparkSession
 from openmirror.plan import Batch
 from openmirror.ports import Transaction
 from openmirror.ports.merge_rows import FoldedBatch
-from openmirror.ports.new_files import Codec, FileWriter, NewFile
-from openmirror.spark.choosing import MANY, Commit
+from openmirror.ports.new_files import Codec, FileWriter, NewFile, WrittenInserts, new_name
+from openmirror.spark.choosing import MANY, Commit, CurrentTable
 from openmirror.spark.delta_checksum import Agreement
 from openmirror.spark.delta_transaction import DeltaTransaction, relative_path
 from openmirror.spark.markers import counts_without_reading
-from openmirror.spark.new_data_files import NewDataFile
+from openmirror.spark.new_data_files import DataFolder
 from openmirror.spark.plain_tables import is_plain
 from openmirror.table.control import BatchKind
 
@@ -52,6 +52,17 @@ class _Followed:
     agrees: Agreement
 
 
+@dataclass(frozen=True, kw_only=True)
+class Expected:
+    """A table that takes rows without Spark."""
+
+    codec: Codec
+    inserts: bool
+    """Whether a batch may be one of inserts, however large: none was tried in vain."""
+    changes: bool
+    """Whether it also takes changes of rows: it is small enough to be written whole."""
+
+
 class DirectCommits:
     """Commits batches by Delta's own transaction; safe to use from several threads.
 
@@ -59,12 +70,15 @@ class DirectCommits:
     with that. From there on checksums are gone by, for as long as all commits are these.
     """
 
-    def __init__(self, writer: FileWriter, small_table: int) -> None:
-        """`small_table` is how many bytes of data files a table may have that is written whole."""
+    def __init__(self, writer: FileWriter | None, small_table: int) -> None:
+        """`small_table` is how many bytes of data files a table may have that is written whole.
+
+        Without a writer every batch is left to Spark."""
         self._writer = writer
         self._small_table = small_table
         self._followed: dict[str, _Followed] = {}
         self._given_up: set[str] = set()
+        self._changed: set[str] = set()
 
     def follows(self, table: str) -> bool:
         """Whether the next commit needs no state of the table's log."""
@@ -79,30 +93,38 @@ class DirectCommits:
         was done."""
         self._given_up.add(table)
 
-    def expects(self, session: SparkSession, batch: Batch, table: str) -> bool:
-        """Whether a batch that is not read yet, and is no small one, will most likely be committed
-        here: the table may be written whole, or the batch can only add rows.
+    def changes_come(self, table: str) -> None:
+        """A large batch that might have been one of inserts was none: whoever publishes such files
+        does so again, and each would be read in vain."""
+        self._changed.add(table)
 
-        Asks the newest version's checksum.
-        """
+    def expected(self, session: SparkSession, batch: Batch, table: str) -> Expected | None:
+        """What of a batch that is not read yet, and is no small one, will most likely be committed
+        here; None where nothing is. Asks the newest version's checksum."""
         if batch.is_of_history or table in self._given_up:
-            return False
+            return None
         try:
             begun = self.begin(session, batch, table)
         except (Py4JError, PySparkException):
-            return False  # the commit says what it is
-        if begun is None or begun.checksum is None:
-            return False
+            return None  # the commit says what it is
+        codec = codec_of(session)
+        if begun is None or begun.checksum is None or codec is None:
+            return None
         now = begun.checksum
-        is_small = 0 < now.files <= MANY and now.bytes <= self._small_table
-        return is_small or counts_without_reading(batch) is not None
+        return Expected(
+            codec=codec,
+            inserts=table not in self._changed or counts_without_reading(batch) is not None,
+            changes=0 < now.files <= MANY and now.bytes <= self._small_table,
+        )
 
     def begin(self, session: SparkSession, batch: Batch, table: str) -> DeltaTransaction | None:
         """A transaction over a plain table whose schema the batch leaves as it is; else None."""
         union = batch.union
-        if batch.kind is not BatchKind.EXTEND or union.added or union.widened or batch.hardens:
+        if self._writer is None or batch.kind is not BatchKind.EXTEND:
             return None
-        if batch.features.is_due or _codec(session) is None:
+        if union.added or union.widened or batch.hardens:
+            return None
+        if batch.features.is_due or codec_of(session) is None:
             return None
         if session.conf.get(_COMPACTS, "false") != "false":
             return None
@@ -110,6 +132,20 @@ class DirectCommits:
         if begun is None or begun.encrypts:
             return None
         return begun if is_plain(begun.protocol, begun.metadata, union.schema) else None
+
+    def current(self, begun: DeltaTransaction, table: str) -> CurrentTable | None:
+        """What a followed table is, by its checksum; None where its log has to be read for it."""
+        found, checksum = self._followed_by(begun, table), begun.checksum
+        if found is None or checksum is None:
+            return None
+        return CurrentTable(
+            version=begun.version,
+            files=checksum.files,
+            bytes=checksum.bytes,
+            # No plain table has them.
+            has_change_data_feed=False,
+            has_deletion_vectors=False,
+        )
 
     def writes_many(self, table: str) -> bool:
         """Whether many small files of a plain table are one as easily as two."""
@@ -129,20 +165,48 @@ class DirectCommits:
 
         Raises what Delta raises for conflicts.
         """
-        codec = _codec(begun.session)
+        codec = codec_of(begun.session)
         if codec is None or how not in (Commit.APPEND, Commit.OVERWRITE):
             return False
         agrees = self._agreement(begun, table)
         if begun.has_applied(transaction, by_checksum=agrees.transactions):
             return True
         files = begun.read_whole(by_checksum=agrees.files) if how is Commit.OVERWRITE else None
-        name = f"part-00000-{uuid.uuid4()}-c000.{codec}.parquet"
-        with NewDataFile(begun.session, begun.folder, begun.hadoop_settings, name) as place:
-            new = self._written(files, batch, folded, codec, place)
-            if new is None or (new.rows and not place.put()):
+        with DataFolder(begun.session, begun.folder, begun.hadoop_settings) as place:
+            to = place.path(new_name(codec))
+            new = self._written(files, batch, folded, codec, place, to)
+            if new is None or (new.rows and not place.put(to)):
                 self.give_up(table)
                 return False
-        version = begun.commit(transaction, batch_record, new, name)
+        version = begun.commit(transaction, batch_record, [new] if new.rows else [])
+        self._follow(begun, table, version, agrees)
+        return True
+
+    def commit_written(
+        self,
+        begun: DeltaTransaction,
+        written: WrittenInserts,
+        table: str,
+        transaction: Transaction,
+        batch_record: str,
+    ) -> bool:
+        """Append rows that are written; False, with nothing done, where the table has gone."""
+        agrees = self._agreement(begun, table)
+        if begun.has_applied(transaction, by_checksum=agrees.transactions):
+            return True
+        with DataFolder(begun.session, begun.folder, begun.hadoop_settings) as place:
+            if not all(place.put(written.folder / new.name) for new in written.files):
+                return False
+        version = begun.commit(transaction, batch_record, written.files)
+        self._follow(begun, table, version, agrees)
+        return True
+
+    def _agreement(self, begun: DeltaTransaction, table: str) -> Agreement:
+        followed = self._followed_by(begun, table)
+        return followed.agrees if followed else begun.checksum_agrees()
+
+    def _follow(self, begun: DeltaTransaction, table: str, version: int, agrees: Agreement) -> None:
+        """A commit of ours has made this version."""
         self._given_up.discard(table)
         if version == begun.version + 1 and agrees.transactions:
             self._followed[table] = _Followed(
@@ -153,15 +217,15 @@ class DirectCommits:
             )
         else:
             self.leave(table)
-        return True
 
-    def _agreement(self, begun: DeltaTransaction, table: str) -> Agreement:
+    def _followed_by(self, begun: DeltaTransaction, table: str) -> _Followed | None:
+        """The commit of ours that this transaction goes on from; None for any other commit."""
         found = self._followed.get(table)
         by = begun.checksum.transaction_id if begun.checksum else None
         newest = (begun.table_id, begun.version, by)
         if found and (found.table_id, found.version, found.transaction_id) == newest:
-            return found.agrees
-        return begun.checksum_agrees()
+            return found
+        return None
 
     def _written(
         self,
@@ -169,21 +233,24 @@ class DirectCommits:
         batch: Batch,
         folded: FoldedBatch,
         codec: Codec,
-        place: NewDataFile,
+        place: DataFolder,
+        to: Path,
     ) -> NewFile | None:
         """The new file; `files` are those that it stands for, None where it stands beside them."""
+        assert self._writer is not None  # or nothing had begun
         try:
             if files is None:
-                return self._writer.added(batch, folded, codec, place.path)
+                return self._writer.added(batch, folded, codec, to)
             names = [relative_path(file) for file in files]
             size = sum(int(file["size"]) for file in files)
             if not names or None in names or size > self._small_table:
                 return None  # it has become another table since it was chosen to be written whole
             here = [place.fetched(name) for name in names if name is not None]
-            return self._writer.applied(here, batch, folded, codec, place.path)
+            return self._writer.applied(here, batch, folded, codec, to)
         except FileNotFoundError:
             return None  # the table has gone: Spark finds that out, and says so
 
 
-def _codec(session: SparkSession) -> Codec | None:
+def codec_of(session: SparkSession) -> Codec | None:
+    """How Spark compresses data files; None for a way that this process does not have."""
     return _OF_SPARK.get((session.conf.get(_CODEC, None) or "snappy").lower())

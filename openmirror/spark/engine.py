@@ -18,11 +18,10 @@ from openmirror.ports.merge_rows import (
     KIND,
     MAY_INSERT,
     BatchFolder,
-    FoldedBatch,
     MergeKind,
     positions_of,
 )
-from openmirror.ports.new_files import FileWriter
+from openmirror.ports.new_files import FileWriter, InsertsWriter, WrittenInserts
 from openmirror.protocol.rows import DELETED_AT, NoRowToUpdate
 from openmirror.protocol.rules import Broken, Code
 from openmirror.protocol.schema import TableSchema
@@ -33,7 +32,7 @@ from openmirror.spark.base_rows import first_without_base
 from openmirror.spark.choosing import BatchShape, Commit, CurrentTable, choose
 from openmirror.spark.converting import converted
 from openmirror.spark.copies import CopiedFiles, Copies
-from openmirror.spark.delta_transaction import is_known
+from openmirror.spark.delta_transaction import DeltaTransaction, is_known
 from openmirror.spark.direct_commits import DirectCommits
 from openmirror.spark.failures import reading_files, spark_is_alive, storage_answers
 from openmirror.spark.features import needs_mapping, widens_in_place
@@ -49,8 +48,14 @@ from openmirror.spark.markers import (
 from openmirror.spark.merging import has_whole_rows, merge_rows, needs_of
 from openmirror.spark.pieces import Piece, pieces
 from openmirror.spark.places import SparkPaths
-from openmirror.spark.prepared import BeginningPrepared, FoldedPrepared, SparkPrepared
+from openmirror.spark.prepared import (
+    BeginningPrepared,
+    FoldedPrepared,
+    SparkPrepared,
+    WrittenPrepared,
+)
 from openmirror.spark.reading import read_changes
+from openmirror.spark.reading_here import ReadingHere
 from openmirror.spark.replacing_keys import are_unique, knows_how, replace_keys
 from openmirror.spark.state_ahead import StateAhead
 from openmirror.spark.transacting import activate, bind, commit_outcome, fresh_session
@@ -85,24 +90,23 @@ class SparkEngine:
         small_batches: BatchFolder | None = None,
         small_table: int = 0,
         small_tables: FileWriter | None = None,
+        large_inserts: InsertsWriter | None = None,
     ) -> None:
         """`copies` are read instead of change files, where Spark runs on this machine alone; else
         it holds their rows. `small_batches` folds what Spark need not; `small_table` is how many
         bytes a table may have that is written again whole rather than merged into;
-        `small_tables` writes data files that Spark then need not write."""
+        `small_tables` writes data files that Spark then need not write, and `large_inserts` those
+        of large batches that can only add rows, to where `copies` are."""
         self._spark = spark
         self._spark_path = spark_path
         self._converter = converter
         self._conversion_threads = conversion_threads
         self._settings = dict(settings or {})
         self._copies = copies
-        self._small_batches = small_batches
         self._small_table = small_table
-        self._direct = (
-            DirectCommits(small_tables, small_table)
-            if small_tables is not None and is_known(spark)
-            else None
-        )
+        writes = small_tables is not None and is_known(spark)
+        self._direct = DirectCommits(small_tables if writes else None, small_table)
+        self._here = ReadingHere(self._direct, small_batches, large_inserts, copies)
         self._ahead = StateAhead(self._fresh)
 
     def read(self, batch: Batch) -> Prepared | BadFile:
@@ -111,25 +115,12 @@ class SparkEngine:
             self._ahead.want(self._spark_path(batch.table))
         if batch.begins is not None:
             return BeginningPrepared()
-        small = self._folded_here(batch)
+        small = self._here.small(batch)
         if small is not None:
-            return small if isinstance(small, BadFile) else FoldedPrepared(small)
+            return small
         with spark_is_alive():
-            return self._read(batch)
-
-    def _folded_here(self, batch: Batch) -> FoldedBatch | BadFile | None:
-        if self._small_batches is None:
-            return None
-        found, table = self._small_batches.fold(batch), self._spark_path(batch.table)
-        if found is not None or self._direct is None:
-            return found
-        with spark_is_alive():
-            if not self._direct.expects(self._fresh(), batch, table):
-                return None
-        found = self._small_batches.fold(batch, direct=True)
-        if found is None:
-            self._direct.give_up(table)
-        return found
+            larger = self._here.larger(self._fresh(), batch, self._spark_path(batch.table))
+            return larger or self._read(batch)
 
     def _read(self, batch: Batch) -> Prepared | BadFile:
         with ExitStack() as stack:
@@ -203,12 +194,16 @@ class SparkEngine:
         self, batch: Batch, prepared: Prepared, transaction: Transaction, batch_record: str
     ) -> CommitResult:
         """Apply a batch by the cheapest commit that is provably equal to its changes in order."""
-        assert isinstance(prepared, SparkPrepared | FoldedPrepared | BeginningPrepared)
+        assert isinstance(
+            prepared, SparkPrepared | FoldedPrepared | WrittenPrepared | BeginningPrepared
+        )
         table = self._spark_path(batch.table)
         self._ahead.committing(table)
         try:
             with spark_is_alive(), storage_answers(batch.table), commit_outcome() as outcome:
                 written = (batch, table, transaction, batch_record)
+                if isinstance(prepared, WrittenPrepared):
+                    return self._commit_written(prepared.written, *written)
                 if isinstance(prepared, BeginningPrepared):
                     deferred = self._begin_history(*written)
                 else:
@@ -217,8 +212,7 @@ class SparkEngine:
                     # Whoever dies here leaves it to the next batch.
                     set_properties(self._fresh(), table, deferred)
         finally:
-            follows = self._direct is not None and self._direct.follows(table)
-            self._ahead.committed(table, by_checksum=follows)
+            self._ahead.committed(table, by_checksum=self._direct.follows(table))
         return outcome.result
 
     def _commit(
@@ -232,10 +226,9 @@ class SparkEngine:
         session = prepared.session if isinstance(prepared, SparkPrepared) else self._fresh()
         activate(session)
         begun = None
-        if self._direct and isinstance(prepared, FoldedPrepared):
+        if isinstance(prepared, FoldedPrepared):
             begun = self._direct.begin(session, batch, table)
-        direct = begun is not None and self._direct is not None and self._direct.writes_many(table)
-        shape = self._shape(batch, prepared, session, table, direct=direct)
+        shape = self._shape(batch, prepared, session, table, begun)
         how = choose(shape, self._small_table)
         if batch.kind is BatchKind.EXTEND and batch.features.is_due:
             set_features(self._fresh(), table, batch.features)
@@ -246,15 +239,35 @@ class SparkEngine:
         written = (batch, table, transaction, batch_record)
         if (
             begun is not None
-            and self._direct is not None
             and isinstance(prepared, FoldedPrepared)
             and self._direct.commit(begun, how, prepared.folded, *written)
         ):
             return {}
-        self._leave(table)
+        self._direct.leave(table)
         if batch.is_of_history:
             return commit_versions(session, prepared, how, *written)
         return self._commit_rows(session, prepared, how, *written)
+
+    def _commit_written(
+        self,
+        written: WrittenInserts,
+        batch: Batch,
+        table: str,
+        transaction: Transaction,
+        batch_record: str,
+    ) -> CommitResult:
+        session = self._fresh()
+        activate(session)
+        begun = self._direct.begin(session, batch, table)
+        if begun is not None and self._direct.commit_written(
+            begun, written, table, transaction, batch_record
+        ):
+            return CommitResult.DONE
+        self._direct.give_up(table)
+        if DeltaTransaction.begin(session, table) is None:
+            return CommitResult.MISSING
+        # It has become a table that Spark has to write to, who then reads the batch.
+        return CommitResult.CONFLICT
 
     def _commit_rows(
         self,
@@ -295,17 +308,13 @@ class SparkEngine:
                 committing.merge(session, rows, batch, table)
         return deferred
 
-    def _leave(self, table: str) -> None:
-        if self._direct is not None:
-            self._direct.leave(table)
-
     def _begin_history(
         self, batch: Batch, table: str, transaction: Transaction, batch_record: str
     ) -> dict[str, str]:
         session = self._fresh()
         activate(session)
         bind(session, transaction, batch_record)
-        self._leave(table)
+        self._direct.leave(table)
         written = (batch, table, transaction, batch_record)
         return begin_history(session, self._spark_path, *written)
 
@@ -315,8 +324,7 @@ class SparkEngine:
         prepared: SparkPrepared | FoldedPrepared,
         session: SparkSession,
         table: str,
-        *,
-        direct: bool,
+        begun: DeltaTransaction | None,
     ) -> BatchShape:
         is_folded, union = isinstance(prepared, FoldedPrepared), batch.union
         # A truncate that marks rows, or closes versions, keeps all of them.
@@ -334,17 +342,20 @@ class SparkEngine:
             adds_columns=bool(union.added),
             needs=needs_of(prepared, batch),
             folded_here=is_folded,
-            direct=direct,
+            direct=begun is not None and self._direct.writes_many(table),
             whole_rows=isinstance(prepared, FoldedPrepared) or has_whole_rows(prepared, batch),
             rows=prepared.counts.operations,
             keys=frozenset(positions_of(union.schema, batch.frozen.key_columns)),
             unique_at=unique_at,
-            table=self._current(batch, session, table) if asks else None,
+            table=self._current(batch, session, table, begun) if asks else None,
         )
 
-    def _current(self, batch: Batch, session: SparkSession, table: str) -> CurrentTable | None:
+    def _current(
+        self, batch: Batch, session: SparkSession, table: str, begun: DeltaTransaction | None
+    ) -> CurrentTable | None:
         """What is known of a table, with the change feed that comes with this very batch."""
-        current = self._ahead.current(session, table)
+        current = self._direct.current(begun, table) if begun is not None else None
+        current = current or self._ahead.current(session, table)
         if current is None or dict(batch.features.properties).get(CHANGE_DATA_FEED) != "true":
             return current
         return replace(current, has_change_data_feed=True)
@@ -382,7 +393,7 @@ class SparkEngine:
         """Do one step of maintenance, in a session that carries no transaction."""
         place = self._spark_path(table)
         self._ahead.committing(place)
-        self._leave(place)
+        self._direct.leave(place)
         try:
             with spark_is_alive(), storage_answers(table), commit_outcome() as outcome:
                 maintain(self._fresh(), place, step)

@@ -1,4 +1,4 @@
-"""Where a new data file of a table is written by this process, and old ones are read by it.
+"""Where this process writes new data files of a table, and reads old ones.
 
 On this machine that is the table's folder itself; elsewhere a folder of our own, between which and
 the table Hadoop copies. A table's folder is never made.
@@ -6,6 +6,7 @@ the table Hadoop copies. A table's folder is never made.
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -15,20 +16,19 @@ from pyspark.sql import SparkSession
 _THIS_MACHINE = "file"
 
 
-class NewDataFile:
-    """The place of one new file, which is called `name`."""
+class DataFolder:
+    """A table's folder of data files, for as long as one commit takes."""
 
-    def __init__(self, session: SparkSession, folder: Any, settings: Any, name: str) -> None:
+    def __init__(self, session: SparkSession, folder: Any, settings: Any) -> None:
         """`folder` is the table's, as a path of Hadoop's, which `settings` of Hadoop lead to."""
         self._path_of: Any = getattr(session._jvm, "org.apache.hadoop.fs.Path")
         self._copy = getattr(session._jvm, "org.apache.hadoop.fs.FileUtil").copy
         self._folder, self._settings = folder, settings
         self._files = folder.getFileSystem(settings)
-        self._name = name
         self._own: tempfile.TemporaryDirectory[str] | None = None
         self._here = self._files.getUri().getScheme() == _THIS_MACHINE
 
-    def __enter__(self) -> NewDataFile:
+    def __enter__(self) -> DataFolder:
         if not self._here:
             self._own = tempfile.TemporaryDirectory(prefix="openmirror-table-")
         return self
@@ -37,10 +37,9 @@ class NewDataFile:
         if self._own is not None:
             self._own.cleanup()
 
-    @property
-    def path(self) -> Path:
-        """Where this process writes it."""
-        return self._home / self._name
+    def path(self, name: str) -> Path:
+        """Where this process writes a new file of this name."""
+        return self._home / name
 
     def fetched(self, name: str) -> Path:
         """A data file of the table, by its path below that, as one that this process can read."""
@@ -50,14 +49,21 @@ class NewDataFile:
         self._copied(self._in_table(name), self._on_this_machine(copy))
         return copy
 
-    def put(self) -> bool:
-        """Bring the file that was written to where the table has its files; False where the table
+    def put(self, path: Path) -> bool:
+        """Bring a file that was written to where the table has its files; False where the table
         has gone, whose folder Hadoop would make again."""
         if self._here:
-            return True
+            return path.parent == self._home or self._moved(path)
         if not self._files.exists(self._in_table("_delta_log")):
             return False
-        self._copied(self._on_this_machine(self.path), self._in_table(self._name))
+        self._copied(self._on_this_machine(path), self._in_table(path.name))
+        return True
+
+    def _moved(self, path: Path) -> bool:
+        try:
+            shutil.move(path, self._home / path.name)
+        except FileNotFoundError:
+            return False
         return True
 
     @property

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from openmirror.ports import Counts
 from openmirror.ports.merge_rows import FoldedBatch
+from openmirror.ports.new_files import WrittenInserts
 from openmirror.protocol.checksums import Checksum
 from openmirror.protocol.sequence import Sequence
 from openmirror.spark.markers import MarkedRows
@@ -59,6 +60,32 @@ class BeginningPrepared:
 
     def release(self) -> None:
         """Nothing is held: that version of the table stays as it is."""
+
+
+@dataclass(kw_only=True)
+class WrittenPrepared:
+    """A large batch of inserts, written already: its commit only has to name the files."""
+
+    written: WrittenInserts
+    let_go: Callable[[], None]
+    phases: Phases = field(default_factory=dict)
+    """Empty: all was reading, and writing what was read."""
+    truncates: bool = False
+    asks_table: bool = False
+
+    @property
+    def counts(self) -> Counts:
+        """Rows by kind."""
+        return self.written.counts
+
+    @property
+    def checksums(self) -> Mapping[Sequence, Checksum]:
+        """Those of all its files."""
+        return self.written.checksums
+
+    def release(self) -> None:
+        """Let go of the files, but for those that a table has."""
+        self.let_go()
 
 
 @dataclass

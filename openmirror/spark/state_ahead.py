@@ -22,7 +22,6 @@ from pyspark.sql import SparkSession
 
 from openmirror.plan.features import CHANGE_DATA_FEED, DELETION_VECTORS
 from openmirror.spark.choosing import CurrentTable
-from openmirror.spark.delta_checksum import DeltaChecksum
 
 _DELTA_LOG = "org.apache.spark.sql.delta.DeltaLog"
 _NONE = "scala.None$"
@@ -75,9 +74,7 @@ class StateAhead:
         commit would do it at once otherwise, and beside the other.
         """
         with self._lock:
-            state, by_checksum = self._states.get(table), table in self._by_checksum
-        if by_checksum:
-            return _current(session, table, by_checksum=True)
+            state = self._states.get(table)
         if state is None or state.cancel():
             return _current(session, table)
         return state.result()
@@ -88,19 +85,13 @@ class StateAhead:
         return _current(self._session, table)
 
 
-def _current(
-    session: SparkSession, table: str, *, by_checksum: bool = False
-) -> CurrentTable | None:
+def _current(session: SparkSession, table: str) -> CurrentTable | None:
     try:
         snapshot = newest_snapshot(session, table)
         if snapshot is None:
             return None
-        checksum = DeltaChecksum.of(snapshot) if by_checksum else None
-        if checksum is not None:
-            files, size = checksum.files, checksum.bytes
-        else:
-            # Asking for this is what computes the state.
-            files, size = int(snapshot.numOfFiles()), int(snapshot.sizeInBytes())
+        # Asking for this is what computes the state.
+        files, size = int(snapshot.numOfFiles()), int(snapshot.sizeInBytes())
         properties = snapshot.metadata().configuration()
         return CurrentTable(
             version=int(snapshot.version()),

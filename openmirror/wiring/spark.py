@@ -209,6 +209,7 @@ def _engine(
     spark_path: SparkPaths,
     own: Mapping[str, str] | None = None,
 ) -> TableEngine:
+    from openmirror.columnar.large_inserts import LargeInserts
     from openmirror.columnar.small_batches import SmallBatches
     from openmirror.columnar.small_tables import UNPACKED, SmallTables
     from openmirror.spark.copies import Copies
@@ -227,6 +228,7 @@ def _engine(
         own,
         conversion_threads=threads,
         copies=Copies(store, threads) if settings.copy_files and is_here else None,
+        large_inserts=LargeInserts(store, direct, threads) if direct else None,
         small_batches=SmallBatches(store, small, threads, direct) if small else None,
         small_table=settings.small_table,
         small_tables=SmallTables(UNPACKED * settings.small_table) if direct else None,

@@ -18,19 +18,23 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType
 
+from openmirror.columnar.large_inserts import LargeInserts
 from openmirror.columnar.small_batches import SmallBatches
 from openmirror.columnar.small_tables import SmallTables
 from openmirror.deltalog import LogReplay
 from openmirror.formats.conversion import FileConverter
 from openmirror.formats.inspect import ChangeFileInspector
+from openmirror.plan import Batch
 from openmirror.plan.facts import Completeness, FileFacts, LandedFile
-from openmirror.ports import Entry, TableEngine
-from openmirror.ports.new_files import NewFile
+from openmirror.ports import BadFile, Entry, TableEngine
+from openmirror.ports.merge_rows import FoldedBatch
 from openmirror.protocol.names import ETag, TableFolder, TablePath
 from openmirror.protocol.schema import Column, ColumnType, TableSchema
 from openmirror.protocol.sequence import Sequence
 from openmirror.spark import committing
+from openmirror.spark.copies import Copies
 from openmirror.spark.engine import SparkEngine
+from openmirror.spark.new_data_files import DataFolder
 from openmirror.spark.places import local_spark_paths
 from openmirror.stores.local.store import LocalStore
 from openmirror.stores.memory.files import MemoryStore
@@ -166,38 +170,43 @@ class InSpark(OnDisk):
         self._patch.setattr(committing, "append", waiting)
 
 
-class _InterruptedWriter(SmallTables):
-    """A writer of data files, during whose work something else happens."""
+class _EveryOther(SmallBatches):
+    """Takes a batch for a small one by its first number, so that each test has both kinds."""
 
-    def __init__(self) -> None:
-        super().__init__(1 << 24)
-        self.during: list[Callable[[], None]] = []
-        self.wrote = 0
-
-    def added(self, *of: Any) -> NewFile | None:
-        while self.during:
-            self.during.pop()()
-        self.wrote += 1
-        return super().added(*of)
+    def fold(self, batch: Batch, *, direct: bool = False) -> FoldedBatch | BadFile | None:
+        return super().fold(batch) if batch.first % 2 else None
 
 
 class Directly(InSpark):
-    """The product's engine, where it writes the data files of small batches itself."""
+    """The product's engine, where it writes the data files of batches itself: of those that begin
+    with an odd number as of small ones, of the others as of large ones."""
 
     def __init__(self, root: Path, spark: SparkSession, patch: pytest.MonkeyPatch) -> None:
         super().__init__(root, spark, patch)
-        self.writer = _InterruptedWriter()
+        self._during: list[Callable[[], None]] = []
+        self.wrote = 0
+        put = DataFolder.put
+
+        def later(*of: Any) -> bool:
+            while self._during:
+                self._during.pop()()
+            self.wrote += 1
+            return put(*of)
+
+        patch.setattr(DataFolder, "put", later)
         self.engine = SparkEngine(
             spark,
             local_spark_paths(str(root)),
             FileConverter(self.store),
-            small_batches=SmallBatches(self.store, 1 << 20),
+            small_batches=_EveryOther(self.store, 1 << 20),
+            copies=Copies(self.store),
             small_table=1 << 20,
-            small_tables=self.writer,
+            small_tables=SmallTables(1 << 24),
+            large_inserts=LargeInserts(self.store, 1 << 20),
         )
 
     def meanwhile(self, act: Callable[[], None]) -> None:
-        self.writer.during.append(act)
+        self._during.append(act)
 
 
 def _until(begun: str, go: str) -> Any:

@@ -220,7 +220,7 @@ def test_an_extend_adds_its_rows_and_moves_the_position_in_one_commit(world: Eng
     assert commit(world, batch([world.land(2), world.land(3)])) is CommitResult.DONE
     assert (version(world), positions(world)) == (1, {1: 3})
     assert has(world, 1, 2, 3)
-    assert not isinstance(world, Directly) or world.writer.wrote == 1
+    assert not isinstance(world, Directly) or world.wrote == 1
 
 
 @pytest.mark.parametrize("kind", [BatchKind.EXTEND, BatchKind.REPLACE])

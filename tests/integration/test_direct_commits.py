@@ -12,22 +12,26 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
+from openmirror.columnar.large_inserts import LargeInserts
 from openmirror.columnar.small_batches import SmallBatches
 from openmirror.columnar.small_tables import SmallTables
 from openmirror.errors import Unavailable
 from openmirror.formats.conversion import FileConverter
 from openmirror.plan.decisions import Idle
-from openmirror.ports import Transaction, WorkItem
+from openmirror.ports import CommitResult, Transaction, WorkItem
 from openmirror.protocol.names import TablePath, table_name
 from openmirror.protocol.sequence import FENCED
 from openmirror.reconcile.reconciliation import reconcile
-from openmirror.spark import committing, engine
+from openmirror.spark import committing, delta_transaction, engine
+from openmirror.spark.altering import set_properties
 from openmirror.spark.choosing import Commit
+from openmirror.spark.copies import Copies
 from openmirror.spark.direct_commits import DirectCommits
 from openmirror.spark.engine import SparkEngine
 from openmirror.spark.transacting import fresh_session
@@ -36,6 +40,7 @@ from openmirror.table import layout
 from spark_jobs.run import run
 from standins.azurite import Azurite
 from tests.emulator_server import EndpointServer
+from tests.harness.publishing import file_name
 from tests.integration.test_commit_paths import (
     DELETE,
     INSERT,
@@ -49,7 +54,7 @@ from tests.integration.test_policies import log_of, settings
 from tests.integration.test_runner_process import environment
 from tests.spark_accounts import expected, publish, rows_at
 from tests.spark_accounts import table as at
-from tests.zone import MIRROR, Mirror, forget_logs
+from tests.zone import MIRROR, Mirror, bag, forget_logs
 
 
 class Writer(SmallTables):
@@ -83,8 +88,10 @@ class Direct(Watched):
         self.small_table = 1 << 24
         self.settings: dict[str, str] = {}
         self.direct: list[bool | None] = []
+        self.written: list[CommitResult | None] = []
         self.engine = mirror.engine = self.another()
         every, commit = SparkEngine._commit, DirectCommits.commit
+        inserts = SparkEngine._commit_written
 
         def seen(*of: Any) -> Any:
             self.direct.append(False)
@@ -95,19 +102,27 @@ class Direct(Watched):
             self.direct[-1] = commit(*of)
             return self.direct[-1]
 
+        def written(*of: Any) -> CommitResult:
+            self.written.append(None)
+            self.written[-1] = inserts(*of)
+            return self.written[-1]
+
         patch.setattr(SparkEngine, "_commit", seen)
+        patch.setattr(SparkEngine, "_commit_written", written)
         patch.setattr(DirectCommits, "commit", direct)
 
     def another(self) -> SparkEngine:
         """An engine that knows nothing of what others did."""
-        mirror = self.mirror
+        mirror, store = self.mirror, self.mirror.ports.store
         return SparkEngine(
             mirror.spark,
             lambda path: f"{mirror.zone.root}/{path}",
-            FileConverter(mirror.ports.store),
+            FileConverter(store),
             # As the product has it; other tests do without, for the sake of new tables.
             {"spark.databricks.delta.allFilesInCrc.enabled": "true", **self.settings},
-            small_batches=SmallBatches(mirror.ports.store, self.most_bytes, 2, 1 << 21),
+            small_batches=SmallBatches(store, self.most_bytes, 2, 1 << 21),
+            copies=Copies(store),
+            large_inserts=LargeInserts(store, 1 << 21),
             small_table=self.small_table,
             small_tables=self.writer,
         )
@@ -194,18 +209,31 @@ def test_what_cannot_be_read_here_is_not_tried_again_for_a_large_batch(
     assert table.chosen == [Commit.REPLACE, Commit.OVERWRITE, Commit.MERGE, Commit.MERGE]
 
 
-def test_large_batches_that_can_only_add_rows_are_direct_whatever_the_table_has(
-    table: Direct,
+def test_checkpoints_are_rare_unless_the_table_says_how_often(
+    table: Direct, monkeypatch: Patch
 ) -> None:
-    table.most_bytes, table.small_table = 1_000, 100
-    table.mirror.engine = table.another()
-    rows = pa.table({"id": pa.array(range(100), pa.int64()), "v": ["a" * 40] * 100})
-    for _ in range(3):
-        table.last += 1
-        table.mirror.zone.put("t", table.last, rows)
-        assert isinstance(table.mirror.reconcile_until_idle("t"), Idle)
-    assert table.direct == [False, True, True]
-    assert len(table.rows) == 300
+    session, every = fresh_session(table.mirror.spark), "delta.checkpointInterval"
+
+    def apply_through(version: int) -> None:
+        while DeltaTable(str(table.path)).version() < version:
+            table.apply((INSERT, 1, "a"))
+
+    def checkpoints() -> list[int]:
+        found = table.path.glob("_delta_log/*.checkpoint.parquet")
+        return sorted(int(one.name.partition(".")[0]) for one in found)
+
+    table.apply((INSERT, 1, "a"))
+    apply_through(10)
+    assert checkpoints() == []
+    set_properties(session, str(table.path), {every: "4"})
+    apply_through(12)
+    assert checkpoints() == [12]
+    session.sql(f"ALTER TABLE delta.`{table.path}` UNSET TBLPROPERTIES ('{every}')")
+    monkeypatch.setattr(delta_transaction, "_RARELY", 7)
+    apply_through(20)
+    assert checkpoints() == [12, 20]
+    assert table.direct == [False] + [True] * 18
+    assert len(table.rows) == 19
 
 
 def test_the_history_says_what_was_written(table: Direct) -> None:
@@ -406,13 +434,28 @@ def test_on_an_account_data_files_come_and_go_by_hadoop(
         direct.append(commit(*of))
         return direct[-1]
 
+    written: list[bool] = []
+    commit_written = DirectCommits.commit_written
+
+    def seen_written(*of: Any) -> bool:
+        written.append(commit_written(*of))
+        return written[-1]
+
     monkeypatch.setattr(DirectCommits, "commit", seen)
+    monkeypatch.setattr(DirectCommits, "commit_written", seen_written)
     folder = at("direct", "Orders")
     for number in (1, 2, 3):
         publish(served.root, folder, number)
         work_queue.send(WorkItem(folder, "a test"))
         assert run(["--set", "runner_idle=1s"], environment(served, azurite)) == 0
     assert direct == [True, True]
+    inserts = served.root / layout.table_folder(folder) / file_name(4)
+    pq.write_table(pa.table({"id": [50, 50], "n": [1, 2]}), inserts)
+    work_queue.send(WorkItem(folder, "a test"))
+    options = ["--set", "runner_idle=1s", "--set", "small_batch=1"]
+    assert run(options, environment(served, azurite)) == 0
+    assert written == [True]
     path = served.root / "lake/direct/Tables/dbo/Orders"
-    assert rows_at(path, tmp_path) == expected(3)
+    added = bag([{"id": 50, "n": 1}, {"id": 50, "n": 2}])
+    assert rows_at(path, tmp_path) == sorted(expected(3) + added)
     assert spark.range(1).count() == 1

@@ -31,13 +31,15 @@ from tests.zone import MIRROR, Mirror, Paths, Zone, bag
 
 PATHS = (
     Paths(checksums=True),
+    Paths(small_batch=1, checksums=True),
     Paths(small_table=0),
     Paths(small_batch=0),
     Paths(direct=False),
     Paths(small_batch=0, copies=False),
 )
-"""Every quicker path, those without the replace of whole tables, Spark's own way of copies, what it
-commits of batches that are folded here, and its own way of rows that it holds."""
+"""Every quicker path, those of batches that are not small, those without the replace of whole
+tables, Spark's own way of copies, what it commits of batches that are folded here, and its own way
+of rows that it holds."""
 
 
 class Recording:

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from openmirror.columnar.data_files import NotForHere, read_data_file, write_data_file
-from openmirror.columnar.statistics import statistics
+from openmirror.columnar.statistics import Statistics
 from openmirror.ports.new_files import Codec
 from openmirror.protocol.schema import Column, ColumnType, TableSchema
 
@@ -144,7 +144,13 @@ def test_a_column_that_came_later_is_null(tmp_path: Path) -> None:
 
 
 def of(values: list[Any], kind: pa.DataType) -> tuple[Any, Any]:
-    found = json.loads(statistics(pa.table({"v": pa.array(values, kind)})))
+    rows = pa.table({"v": pa.array(values, kind)})
+    whole, parts = Statistics(), Statistics()
+    whole.add(rows)
+    for at in range(len(rows)):
+        parts.add(rows.slice(at, 1))
+    assert parts.as_json() == whole.as_json()
+    found = json.loads(whole.as_json())
     return found["minValues"].get("v"), found["maxValues"].get("v")
 
 
@@ -189,7 +195,9 @@ def test_text_that_is_none_has_no_bound(tmp_path: Path) -> None:
 
 
 def test_statistics_are_kept_of_the_first_columns_alone() -> None:
-    found = json.loads(statistics(pa.table({f"v.{at}": [at] for at in range(40)})))
+    kept = Statistics()
+    kept.add(pa.table({f"v.{at}": [at] for at in range(40)}))
+    found = json.loads(kept.as_json())
     assert list(found["nullCount"]) == [f"v.{at}" for at in range(32)]
     assert list(found["maxValues"]) == list(found["nullCount"])
     assert found["numRecords"] == 1

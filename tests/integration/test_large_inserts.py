@@ -1,0 +1,139 @@
+"""Large batches of inserts are written by this process, and land once or not at all."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+
+from openmirror.plan.decisions import Idle
+from openmirror.ports import CommitResult, Transaction
+from openmirror.protocol.names import TablePath, table_name
+from openmirror.protocol.sequence import FENCED
+from openmirror.reconcile.reconciliation import reconcile
+from openmirror.spark.altering import set_properties
+from openmirror.spark.engine import SparkEngine
+from openmirror.spark.new_data_files import DataFolder
+from openmirror.spark.transacting import fresh_session
+from openmirror.table import layout
+from tests.integration.test_commit_paths import DELETE, INSERT, Patch
+from tests.integration.test_direct_commits import Direct
+from tests.integration.test_policies import log_of
+from tests.zone import MIRROR, Mirror
+
+DONE = CommitResult.DONE
+
+
+@pytest.fixture
+def table(mirror: Mirror, monkeypatch: Patch) -> Direct:
+    """A table that is too large to be written whole, and whose batches are too large to be held."""
+    found = Direct(mirror, monkeypatch)
+    found.most_bytes, found.small_table = 1, 1
+    found.mirror.engine = found.another()
+    found.apply((INSERT, 0, "first"))
+    return found
+
+
+def when_put(patch: Patch, act: Callable[[], None]) -> None:
+    """Do something once, when a commit has begun and its first file is about to be put."""
+    put = DataFolder.put
+
+    def later(*of: Any) -> bool:
+        patch.setattr(DataFolder, "put", put)
+        act()
+        return put(*of)
+
+    patch.setattr(DataFolder, "put", later)
+
+
+def test_inserts_are_written_here_with_and_without_markers(table: Direct) -> None:
+    table.apply(*[(INSERT, at, "a") for at in range(100)])
+    table.last += 1
+    # Not all columns of the table, and in a type that is not yet its own.
+    table.mirror.zone.put("t", table.last, pa.table({"ID": pa.array([7, None], pa.int32())}))
+    assert isinstance(table.mirror.reconcile_until_idle("t"), Idle)
+    assert table.written == [DONE, DONE]
+    found = DeltaTable(str(table.path))
+    assert len(found.file_uris()) == 3
+    rows = [(row["id"], row["v"]) for row in table.mirror.rows("t")]
+    assert sorted(row for row in rows if row[1]) == [(0, "a"), (0, "first")] + [
+        (at, "a") for at in range(1, 100)
+    ]
+    assert {row for row in rows if not row[1]} == {(7, None), (None, None)}
+    assert len(rows) == 103
+    [newest] = found.history(1)
+    assert newest["operationParameters"]["mode"] == "Append"
+    assert newest["operationMetrics"]["numOutputRows"] == "2"
+
+
+def test_one_row_that_is_none_leaves_its_batch_and_those_behind_it_to_spark(table: Direct) -> None:
+    table.apply(*[(INSERT, at, "a") for at in range(1, 100)], (DELETE, 0, ""))
+    table.apply((INSERT, 100, "b"))
+    assert table.written == []
+    assert (len(table.rows), table.rows[0]) == (100, (1, "a"))
+    # Of files without markers that is known before.
+    table.last += 1
+    rows = pa.table({"id": pa.array([101], pa.int64()), "v": ["c"]})
+    table.mirror.zone.put("t", table.last, rows)
+    assert isinstance(table.mirror.reconcile_until_idle("t"), Idle)
+    assert (table.written, len(table.rows)) == ([DONE], 101)
+
+
+def test_a_fence_that_lands_before_the_commit_keeps_the_batch_out(
+    table: Direct, monkeypatch: Patch
+) -> None:
+    log, other = log_of(table.mirror, "t"), table.another()
+    assert log.live is not None
+    fence = Transaction(log.live[0].app_id, FENCED)
+    path = layout.delta_table(MIRROR, table_name(TablePath.parse("t"), "dbo"))
+    when_put(monkeypatch, lambda: other.commit_without_rows(path, fence))
+    table.land((INSERT, 1, "c"))
+    reconcile(table.mirror.ports, table.mirror.engine, table.mirror.table("t"))
+    assert table.written == [None], "it was no conflict"
+    assert table.rows == [(0, "first")]
+
+
+def test_a_batch_that_another_runner_commits_meanwhile_lands_once(
+    table: Direct, monkeypatch: Patch
+) -> None:
+    other = table.another()
+    table.land((INSERT, 1, "c"))
+    when_put(monkeypatch, lambda: reconcile(table.mirror.ports, other, table.mirror.table("t")))
+    assert isinstance(table.mirror.reconcile_until_idle("t"), Idle)
+    assert table.written == [None, DONE]
+    assert table.rows == [(0, "first"), (1, "c")]
+
+
+def test_a_table_that_is_another_kind_by_the_commit_is_left_to_spark(
+    table: Direct, monkeypatch: Patch
+) -> None:
+    read, feed = SparkEngine.read, {"delta.enableChangeDataFeed": "true"}
+
+    def then_altered(*of: Any) -> Any:
+        found = read(*of)
+        set_properties(fresh_session(table.mirror.spark), str(table.path), feed)
+        return found
+
+    monkeypatch.setattr(SparkEngine, "read", then_altered)
+    table.apply((INSERT, 1, "c"), (INSERT, 1, "c"))
+    assert table.written == [CommitResult.CONFLICT]
+    assert table.rows == [(0, "first"), (1, "c"), (1, "c")]
+
+
+def test_a_table_that_goes_before_the_commit_does_not_come_back(
+    table: Direct, tmp_path: Path, monkeypatch: Patch
+) -> None:
+    when_put(monkeypatch, lambda: shutil.move(table.path, tmp_path / "gone"))
+    table.land((INSERT, 1, "c"))
+    reconcile(table.mirror.ports, table.mirror.engine, table.mirror.table("t"))
+    assert table.written == [CommitResult.MISSING]
+    assert not list(table.path.rglob("*")), "another table began at its place"
+    shutil.rmtree(table.path, ignore_errors=True)
+    shutil.move(tmp_path / "gone", table.path)
+    assert isinstance(table.mirror.reconcile_until_idle("t"), Idle)
+    assert table.rows == [(0, "first"), (1, "c")]
