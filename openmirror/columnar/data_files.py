@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,18 +13,14 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 from openmirror.columnar.statistics import Statistics
 from openmirror.formats.arrow_types import arrow_type
 from openmirror.formats.parquet import footer
+from openmirror.formats.parquet.calendars import WRITTEN_BY, may_count_otherwise
 from openmirror.formats.parquet.conversion import file_metadata, storage_types
 from openmirror.formats.parquet.unpacked import unpacked_bytes
 from openmirror.ports.merge_rows import positional
 from openmirror.ports.new_files import Codec, NewFile
 from openmirror.protocol.schema import TableSchema
 
-_WRITTEN_BY = b"org.apache.spark.version"
-_COUNTS_ALIKE = b"3.1.0"
-"""Files of older versions, by the order of text as Spark has it, may count days before 1582 by
-another calendar, if only in times of INT96."""
-_OTHER_CALENDAR = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
-_PROLEPTIC = {_WRITTEN_BY.decode(): "4.0.0"}
+_PROLEPTIC = {WRITTEN_BY.decode(): "4.0.0"}
 """Spark 3 takes a file without a version of Spark for one that may count days before 1582 by
 another calendar, and refuses to read such days. Ours count as Spark does from version 3 on."""
 _ROW_GROUP = 16 << 20
@@ -44,9 +40,8 @@ def read_data_file(path: Path, schema: TableSchema, most: int) -> pa.Table:
     """
     with path.open("rb") as content:
         metadata = file_metadata(content)
-        about = metadata.metadata or {}
-        version = about.get(_WRITTEN_BY, b"")
-        if version < _COUNTS_ALIKE or any(key in about for key in _OTHER_CALENDAR):
+        is_of_spark = WRITTEN_BY in (metadata.metadata or {})
+        if not is_of_spark or may_count_otherwise(metadata):
             raise NotForHere(f"{path.name} does not say that it counts days as we do")
         if not all(kind.simple for _, kind in footer.columns(metadata)):
             raise NotForHere(f"{path.name} has nested values")
@@ -68,8 +63,10 @@ def write_data_file(rows: pa.Table, schema: TableSchema, codec: Codec, path: Pat
     Raises FileNotFoundError where the folder has gone; of no rows there
     is no file.
     """
+    if not len(rows):
+        return NewFile(name=path.name, rows=0, bytes=0, statistics="{}")
     with new_data_file(schema, codec, path) as new:
-        new.add(rows)
+        new.add(rows.columns)
     return new.as_written()
 
 
@@ -102,13 +99,16 @@ class NewDataFile:
         self._path = path
         self._to = to
         self._waiting: list[pa.Table] = []
+        self._held = 0
 
-    def add(self, rows: pa.Table) -> None:
-        """More rows, given by position; they are held until they fill a row group."""
+    def add(self, columns: Sequence[pa.ChunkedArray]) -> None:
+        """More rows; they are held until they fill a row group."""
         fields = self._to.schema
-        columns = [column.cast(f.type) for column, f in zip(rows.columns, fields, strict=True)]
-        self._waiting.append(pa.table(columns, schema=fields))
-        if sum(waiting.nbytes for waiting in self._waiting) >= _ROW_GROUP:
+        typed = [column.cast(f.type) for column, f in zip(columns, fields, strict=True)]
+        rows = pa.table(typed, schema=fields)
+        self._waiting.append(rows)
+        self._held += rows.nbytes
+        if self._held >= _ROW_GROUP:
             self.flush()
 
     def flush(self) -> None:
@@ -116,7 +116,7 @@ class NewDataFile:
         if not self._waiting:
             return
         rows = pa.concat_tables(self._waiting)
-        self._waiting = []
+        self._waiting, self._held = [], 0
         self._to.write_table(rows)
         self.statistics.add(rows)
 

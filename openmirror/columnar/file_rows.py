@@ -14,6 +14,7 @@ from openmirror.errors import ConditionFailed
 from openmirror.formats.arrow_types import arrow_type
 from openmirror.formats.broken_rows import RowsBroken
 from openmirror.formats.parquet import footer
+from openmirror.formats.parquet.calendars import may_count_otherwise
 from openmirror.formats.parquet.conversion import file_metadata, read_parquet
 from openmirror.formats.parquet.unpacked import unpacked_bytes
 from openmirror.formats.read_rows import ReadRows
@@ -108,25 +109,29 @@ def typed_columns(rows: pa.Table, file: LandedFile, batch: Batch) -> tuple[pa.Ch
 
 def unpacked_rows(data: bytes, file: LandedFile, batch: Batch, most: int) -> Iterator[ReadRows]:
     """All rows of a file, some at a time. Raises RowsBroken; and TooLarge at once for a Parquet
-    file that takes more than `most` bytes in memory, or has no bound."""
+    file that takes more than `most` bytes in memory, or that Spark reads otherwise."""
     facts, rules, content = file.facts, batch.read_rules, io.BytesIO(data)
     assert facts is not None
     if rules.text is not None:
         return read_text(content, rules, facts.schema, facts.marker)
-    if _is_too_large(content, most):
+    if _is_for_spark(content, most):
         raise TooLarge(file.path)
     return read_parquet(content, facts, rules)
 
 
-def _is_too_large(content: io.BytesIO, most: int) -> bool:
-    """Whether a Parquet file unpacks to too much; one that cannot be read is not, here."""
+def _is_for_spark(content: io.BytesIO, most: int) -> bool:
+    """Whether a Parquet file unpacks to too much, or its days may be others than they seem; one
+    that cannot be read is for here, which says what is wrong."""
     try:
         metadata = file_metadata(content)
-        if not all(kind.simple for _, kind in footer.columns(metadata)):
+        kinds = [kind for _, kind in footer.columns(metadata)]
+        if not all(kind.simple for kind in kinds):
             return True  # JSON of nested values is as long as it likes
+        if any(kind.is_day_or_time for kind in kinds) and may_count_otherwise(metadata):
+            return True
         return unpacked_bytes(content, metadata, most) > most
     except (pa.ArrowException, OSError, ValueError):
-        return False  # reading it says what is wrong
+        return False
 
 
 def _column(found: pa.ChunkedArray | None, rows: int, kind: ColumnType) -> pa.ChunkedArray:

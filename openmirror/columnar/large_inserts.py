@@ -6,6 +6,7 @@ checked: the commit only has to name it.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -27,8 +28,14 @@ from openmirror.formats.broken_rows import RowsBroken
 from openmirror.plan import Batch
 from openmirror.plan.facts import LandedFile
 from openmirror.ports import BadFile, Counts, FileStore
-from openmirror.ports.merge_rows import positional
-from openmirror.ports.new_files import Codec, InsertsWriter, NewFile, WrittenInserts, new_name
+from openmirror.ports.new_files import (
+    Codec,
+    InsertsWriter,
+    NewFile,
+    NotWritten,
+    WrittenInserts,
+    new_name,
+)
 from openmirror.protocol.checksums import Checksum
 from openmirror.protocol.lineage import Lineage
 from openmirror.protocol.rows import Marker
@@ -57,6 +64,10 @@ class _NoInsert(Exception):
     """A row that is none, or breaks a rule: which one is for Spark to find, or for a fold."""
 
 
+class _Stopped(Exception):
+    """An earlier part of the batch has failed: nothing comes of this one."""
+
+
 class LargeInserts(InsertsWriter):
     """Writes batches whose change files have at most `most_bytes` each, and a known bound of what
     they unpack to; safe to use from several threads.
@@ -75,14 +86,18 @@ class LargeInserts(InsertsWriter):
         self._threads = threads
         self._data_file = data_file
 
-    def written(self, batch: Batch, codec: Codec, folder: Path) -> WrittenInserts | BadFile | None:
+    def written(
+        self, batch: Batch, codec: Codec, folder: Path
+    ) -> WrittenInserts | BadFile | NotWritten:
         """As the port has it."""
         if not _may_be_inserts(batch) or any(file.size > self._most for file in batch.files):
-            return None
+            return NotWritten.UNTRIED
         try:
             found = self._all(batch, codec, folder)
-        except (TooLarge, NotGrown, _NoInsert):
-            return None
+        except _NoInsert:
+            return NotWritten.OTHER_CHANGES
+        except (TooLarge, NotGrown):
+            return NotWritten.UNFIT
         if isinstance(found, BadFile):
             return found
         truncated = next((one.truncated for one in found if one.truncated), None)
@@ -95,9 +110,11 @@ class LargeInserts(InsertsWriter):
 
     def _all(self, batch: Batch, codec: Codec, folder: Path) -> list[_Written] | BadFile:
         written: list[_Written] = []
+        stop = threading.Event()
         with ThreadPoolExecutor(self._threads, thread_name_prefix="large-inserts") as pool:
             work = [
-                pool.submit(self._one, files, batch, codec, folder) for files in self._parts(batch)
+                pool.submit(self._one, files, batch, codec, folder, stop)
+                for files in self._parts(batch)
             ]
             try:
                 for future in work:
@@ -106,6 +123,7 @@ class LargeInserts(InsertsWriter):
                         return found
                     written.append(found)
             finally:
+                stop.set()
                 pool.shutdown(cancel_futures=True)
         return written
 
@@ -126,7 +144,12 @@ class LargeInserts(InsertsWriter):
             yield part
 
     def _one(
-        self, files: Sequence[LandedFile], batch: Batch, codec: Codec, folder: Path
+        self,
+        files: Sequence[LandedFile],
+        batch: Batch,
+        codec: Codec,
+        folder: Path,
+        stop: threading.Event,
     ) -> _Written | BadFile:
         checksums = dict[SequenceNumber, Checksum]()
         truncated: Truncated | None = None
@@ -140,8 +163,9 @@ class LargeInserts(InsertsWriter):
                             truncated = Truncated(file.name, rows.truncated)
                         table = pa.Table.from_batches([rows.batch])
                         _check(table, file, batch)
-                        columns = typed_columns(table, file, batch)
-                        new.add(pa.table(columns, names=positional(len(columns))))
+                        if stop.is_set():
+                            raise _Stopped
+                        new.add(typed_columns(table, file, batch))
                 except RowsBroken as error:
                     return BadFile(file.name, error.broken)
         return _Written(new.as_written(), checksums, truncated)

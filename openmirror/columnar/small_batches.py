@@ -55,10 +55,14 @@ class SmallBatches(BatchFolder):
         self._most_direct = max(most_bytes, most_direct)
         self._threads = threads
 
+    def may_fold(self, batch: Batch, *, direct: bool = False) -> bool:
+        """As the port has it."""
+        return _is_for_here(batch, self._most_direct if direct else self._most)
+
     def fold(self, batch: Batch, *, direct: bool = False) -> FoldedBatch | BadFile | None:
         """The folded batch, the first file that breaks a rule, or None for Spark's own."""
         most = self._most_direct if direct else self._most
-        if not _is_for_here(batch, most):
+        if not self.may_fold(batch, direct=direct):
             return None
         try:
             found = self._read(batch, most)

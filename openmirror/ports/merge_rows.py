@@ -107,6 +107,10 @@ class FoldedBatch:
 class BatchFolder(Protocol):
     """Reads and folds small batches in this process."""
 
+    def may_fold(self, batch: Batch, *, direct: bool = False) -> bool:
+        """Whether nothing that is known of a batch before it is read leaves it to Spark."""
+        ...
+
     def fold(self, batch: Batch, *, direct: bool = False) -> FoldedBatch | BadFile | None:
         """The folded batch, the first file that breaks a rule, or None where Spark must fold it.
 

@@ -88,13 +88,26 @@ class WrittenInserts:
     """Those that have rows."""
 
 
+class NotWritten(StrEnum):
+    """Why a batch is left to others."""
+
+    OTHER_CHANGES = "other changes"
+    """A row is no insert, or breaks a rule of markers."""
+    UNFIT = "unfit"
+    """Reading it has shown that its files are for Spark."""
+    UNTRIED = "untried"
+    """That was known before: nothing was read."""
+
+
 class InsertsWriter(Protocol):
     """Writes the rows of batches that can only add rows, a few at a time, however many they are."""
 
-    def written(self, batch: Batch, codec: Codec, folder: Path) -> WrittenInserts | BadFile | None:
-        """Data files in a folder; the first file that breaks a rule; None where Spark has to.
+    def written(
+        self, batch: Batch, codec: Codec, folder: Path
+    ) -> WrittenInserts | BadFile | NotWritten:
+        """Data files in a folder; or the first file that breaks a rule.
 
         Raises NotThere and ConditionFailed for a change file that is another by now, what its
-        store raises, and Unavailable where there is no room.
+        store raises, and OSError where there is no room. What is in the folder then is of no use.
         """
         ...

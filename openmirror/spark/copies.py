@@ -7,11 +7,11 @@ copy. Elsewhere Spark holds the rows, which costs more than to read them twice.
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import os
 import shutil
 import tempfile
+import threading
 import time
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,12 +25,11 @@ from openmirror.plan.facts import LandedFile
 from openmirror.ports import FileStore
 from openmirror.protocol.checksums import Checksum
 from openmirror.protocol.sequence import Sequence as Number
+from openmirror.spark.room import room_at
 from openmirror.stores.stored_file import open_stored
 
 _PREFIX = "openmirror-copies-"
-_LOCK = "lock"
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_NEED_ROOM = "each batch that is applied need room there. Set TMPDIR to a folder that has it"
+_NEED_ROOM = "Set TMPDIR to a folder that has room for the files of each batch that is applied"
 _AT_ONCE = 4 << 20
 _YOUNG = 60.0
 """Seconds: a folder that was made just now may not be locked yet."""
@@ -55,11 +54,18 @@ class Copies:
         """`threads` files of a batch are copied at a time."""
         self._store = store
         self._threads = threads
-        self._folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
-        lock = os.open(self._folder / _LOCK, os.O_CREAT | os.O_RDWR, 0o600)
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        weakref.finalize(self, _remove, self._folder, lock)
+        self._making = threading.Lock()
+        self._folder = self._made()
         _remove_others(self._folder)
+
+    def _made(self) -> Path:
+        """A folder that is locked for as long as it is ours: cleaners of temporary files may heed
+        that, and other processes of ours do."""
+        folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        weakref.finalize(self, _remove, folder, lock)
+        return folder
 
     @contextmanager
     def of(self, files: Sequence[LandedFile]) -> Iterator[CopiedFiles]:
@@ -68,28 +74,23 @@ class Copies:
         Raises NotThere and ConditionFailed for a file that is another by now, what its store
         raises, and Unavailable where there is no room.
         """
-        folder = Path(tempfile.mkdtemp(dir=self._folder))
-        try:
+        with self.folder() as folder:
             yield self._copied(files, folder)
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
 
     @contextmanager
     def folder(self) -> Iterator[Path]:
-        """An empty folder for what is written instead of copies, until the end.
+        """An empty folder, for copies or for what is written in their place, until the end.
 
-        Raises Unavailable where there is no room.
+        Raises Unavailable where there is no room in it.
         """
-        folder = Path(tempfile.mkdtemp(dir=self._folder))
+        with self._making:
+            if not self._folder.exists():
+                # Some cleaner thought it was old.
+                self._folder = self._made()
+            folder = Path(tempfile.mkdtemp(dir=self._folder))
         try:
-            yield folder
-        except OSError as error:
-            if error.errno not in _NO_ROOM:
-                raise
-            raise Unavailable(
-                f"the rows of a batch cannot be written to {folder} ({os.strerror(error.errno)}): "
-                f"the files of {_NEED_ROOM}"
-            ) from error
+            with room_at(folder, _NEED_ROOM):
+                yield folder
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -117,8 +118,7 @@ class Copies:
             if content.failure is not None:
                 raise
             raise Unavailable(
-                f"{file.path} cannot be copied to {self._folder} ({error.strerror}): the files of "
-                f"{_NEED_ROOM}"
+                f"{file.path} cannot be copied to {self._folder} ({error.strerror}). {_NEED_ROOM}"
             ) from error
 
 
@@ -139,7 +139,7 @@ def _remove_others(own: Path) -> None:
 
 
 def _is_left(folder: Path) -> bool:
-    lock = os.open(folder / _LOCK, os.O_CREAT | os.O_RDWR, 0o600)
+    lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -195,7 +195,7 @@ class DirectCommits:
         if begun.has_applied(transaction, by_checksum=agrees.transactions):
             return True
         with DataFolder(begun.session, begun.folder, begun.hadoop_settings) as place:
-            if not all(place.put(written.folder / new.name) for new in written.files):
+            if not place.put(*(written.folder / new.name for new in written.files)):
                 return False
         version = begun.commit(transaction, batch_record, written.files)
         self._follow(begun, table, version, agrees)

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
 
+from openmirror.spark.room import room_at
+
 _THIS_MACHINE = "file"
+_NEEDS_ROOM = "The table's new data files need it"
 
 
 class DataFolder:
@@ -49,22 +53,41 @@ class DataFolder:
         self._copied(self._in_table(name), self._on_this_machine(copy))
         return copy
 
-    def put(self, path: Path) -> bool:
-        """Bring a file that was written to where the table has its files; False where the table
-        has gone, whose folder Hadoop would make again."""
-        if self._here:
-            return path.parent == self._home or self._moved(path)
-        if not self._files.exists(self._in_table("_delta_log")):
-            return False
-        self._copied(self._on_this_machine(path), self._in_table(path.name))
+    def put(self, *paths: Path) -> bool:
+        """Bring files that were written to where the table has its own, all or none; False where
+        the table has gone, whose folder Hadoop would make again.
+
+        Raises Unavailable where there is no room.
+        """
+        try:
+            put = all(self._put(path) for path in paths)
+        except BaseException:
+            self._take_back(paths)
+            raise
+        if not put:
+            self._take_back(paths)
+        return put
+
+    def _put(self, path: Path) -> bool:
+        if not self._here:
+            if not self._files.exists(self._in_table("_delta_log")):
+                return False
+            self._copied(self._on_this_machine(path), self._in_table(path.name))
+        elif path.parent != self._home:
+            if not self._home.is_dir():
+                return False
+            with room_at(self._home, _NEEDS_ROOM):
+                # A file that moves keeps the group and the rights that it has elsewhere.
+                shutil.copyfile(path, self._home / path.name)
         return True
 
-    def _moved(self, path: Path) -> bool:
-        try:
-            shutil.move(path, self._home / path.name)
-        except FileNotFoundError:
-            return False
-        return True
+    def _take_back(self, paths: Sequence[Path]) -> None:
+        """No version names them."""
+        for path in paths:
+            if self._here:
+                (self._home / path.name).unlink(missing_ok=True)
+            else:
+                self._files.delete(self._in_table(path.name), False)
 
     @property
     def _home(self) -> Path:

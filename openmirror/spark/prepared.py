@@ -70,7 +70,6 @@ class WrittenPrepared:
     let_go: Callable[[], None]
     phases: Phases = field(default_factory=dict)
     """Empty: all was reading, and writing what was read."""
-    truncates: bool = False
     asks_table: bool = False
 
     @property

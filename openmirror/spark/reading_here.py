@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from openmirror.plan import Batch
 from openmirror.ports import BadFile, Prepared
 from openmirror.ports.merge_rows import BatchFolder, FoldedBatch
-from openmirror.ports.new_files import Codec, InsertsWriter, WrittenInserts
+from openmirror.ports.new_files import Codec, InsertsWriter, NotWritten, WrittenInserts
 from openmirror.spark.copies import Copies
 from openmirror.spark.direct_commits import DirectCommits
 from openmirror.spark.markers import counts_without_reading
@@ -46,19 +46,24 @@ class ReadingHere:
             return None
         if expected.inserts:
             written = self._written(batch, expected.codec)
-            if written is not None:
+            if not isinstance(written, NotWritten):
                 return written
-            self._direct.changes_come(table)
-        if not expected.changes and counts_without_reading(batch) is None:
+            if written is NotWritten.OTHER_CHANGES:
+                self._direct.changes_come(table)
+            if written is NotWritten.UNFIT:
+                self._direct.give_up(table)
+                return None
+        adds = counts_without_reading(batch) is not None
+        if not (expected.changes or adds) or not self._folder.may_fold(batch, direct=True):
             return None
         found = self._folder.fold(batch, direct=True)
         if found is None:
             self._direct.give_up(table)
         return _prepared(found)
 
-    def _written(self, batch: Batch, codec: Codec) -> Prepared | BadFile | None:
+    def _written(self, batch: Batch, codec: Codec) -> Prepared | BadFile | NotWritten:
         if self._inserts is None or self._copies is None:
-            return None
+            return NotWritten.UNTRIED
         with ExitStack() as stack:
             folder = stack.enter_context(self._copies.folder())
             found = self._inserts.written(batch, codec, folder)

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
+from openmirror.columnar import large_inserts
 from openmirror.plan.decisions import Idle
 from openmirror.ports import CommitResult, Transaction
 from openmirror.protocol.names import TablePath, table_name
@@ -71,6 +72,18 @@ def test_inserts_are_written_here_with_and_without_markers(table: Direct) -> Non
     assert newest["operationMetrics"]["numOutputRows"] == "2"
 
 
+def test_days_of_long_ago_are_those_that_their_writer_meant(table: Direct) -> None:
+    day = pa.table({"id": pa.array([1], pa.int64()), "day": pa.array([-354_280], pa.date32())})
+    of_spark_2 = day.replace_schema_metadata({"org.apache.spark.version": "2.4.8"})
+    for number, rows in enumerate((day, day, of_spark_2), start=2):
+        table.mirror.zone.put("t", number, rows)
+        assert isinstance(table.mirror.reconcile_until_idle("t"), Idle)
+    # The first one adds the column; and Spark 2 counted by the Julian calendar.
+    assert table.written == [DONE]
+    days = sorted(str(row["day"]) for row in table.mirror.rows("t") if row["day"])
+    assert days == ["1000-01-01", "1000-01-06", "1000-01-06"]
+
+
 def test_one_row_that_is_none_leaves_its_batch_and_those_behind_it_to_spark(table: Direct) -> None:
     table.apply(*[(INSERT, at, "a") for at in range(1, 100)], (DELETE, 0, ""))
     table.apply((INSERT, 100, "b"))
@@ -123,6 +136,31 @@ def test_a_table_that_is_another_kind_by_the_commit_is_left_to_spark(
     table.apply((INSERT, 1, "c"), (INSERT, 1, "c"))
     assert table.written == [CommitResult.CONFLICT]
     assert table.rows == [(0, "first"), (1, "c"), (1, "c")]
+
+
+@pytest.mark.parametrize("gone", [1, 2])
+def test_of_files_that_cannot_all_be_put_none_stays(
+    table: Direct, monkeypatch: Patch, gone: int
+) -> None:
+    """A cleaner of temporary files took one of them."""
+    monkeypatch.setattr(large_inserts, "_LEAST", 1)
+    put = DataFolder.put
+
+    def without_one(place: DataFolder, *paths: Path) -> bool:
+        monkeypatch.setattr(DataFolder, "put", put)
+        paths[gone - 1].unlink()
+        return put(place, *paths)
+
+    table.land((INSERT, 1, "c"))
+    table.land((INSERT, 2, "d"))
+    before = set(table.path.glob("*.parquet"))
+    monkeypatch.setattr(DataFolder, "put", without_one)
+    reconcile(table.mirror.ports, table.mirror.engine, table.mirror.table("t"))
+    assert table.written == [None]
+    assert set(table.path.glob("*.parquet")) == before
+    assert isinstance(table.mirror.reconcile_until_idle("t"), Idle)
+    assert table.written == [None, DONE]
+    assert table.rows == [(0, "first"), (1, "c"), (2, "d")]
 
 
 def test_a_table_that_goes_before_the_commit_does_not_come_back(

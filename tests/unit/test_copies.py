@@ -100,6 +100,19 @@ def test_a_full_disk_is_an_error_with_its_remedy(
     assert [path.name for path in scratch.rglob("*.parquet")] == []
 
 
+def test_a_folder_that_a_cleaner_of_old_files_took_is_made_anew(
+    scratch: Path, store: LocalStore
+) -> None:
+    file, copies = landed(store, 1, CONTENT), Copies(store)
+    for _ in range(2):
+        with copies.of([file]) as copied:
+            assert Path(copied.paths[file.sequence]).read_bytes() == CONTENT
+        [folder] = scratch.iterdir()
+        shutil.rmtree(folder)
+    del copies
+    assert list(scratch.iterdir()) == []
+
+
 def test_what_a_killed_process_left_is_removed_and_nothing_else(
     scratch: Path, store: LocalStore, tmp_path: Path
 ) -> None:

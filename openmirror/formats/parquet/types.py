@@ -69,6 +69,11 @@ class ParquetType:
         return self.simple and kind is not None and kind.startswith(_NUMBERS)
 
     @property
+    def is_day_or_time(self) -> bool:
+        """Whether its values are days, or points in time."""
+        return self.physical == "INT96" or self.logical in ("Date", "Timestamp")
+
+    @property
     def is_text(self) -> bool:
         """Whether it is a plain string."""
         return self.simple and (self.physical, self.logical) == ("BYTE_ARRAY", "String")

@@ -15,8 +15,8 @@ from openmirror.formats.parquet import footer
 from openmirror.formats.parquet.types import ParquetType
 
 _BATCH_ROWS = 1 << 16
-_WIDEST_FIXED = 16
-"""Bytes of a value of any other type, at most."""
+_WIDEST_NUMBER = 16
+"""Bytes of a value of a type that has no length, at most."""
 
 
 def unpacked_bytes(content: BinaryIO, metadata: Any, most: int) -> int:
@@ -26,7 +26,9 @@ def unpacked_bytes(content: BinaryIO, metadata: Any, most: int) -> int:
     Raises what pyarrow raises for data that cannot be read.
     """
     names = [name for name, kind in footer.columns(metadata) if _varies(kind)]
-    total = int(metadata.num_rows) * _WIDEST_FIXED * len(metadata.schema)
+    leaves = [metadata.schema.column(at) for at in range(len(metadata.schema))]
+    widths = [max(_WIDEST_NUMBER, int(leaf.length)) for leaf in leaves]
+    total = int(metadata.num_rows) * sum(widths)
     if not names or total > most:
         return total
     with pq.ParquetFile(

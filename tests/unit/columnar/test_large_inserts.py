@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import resource
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,18 +14,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from openmirror.columnar import data_files
 from openmirror.columnar.large_inserts import LargeInserts
 from openmirror.errors import ConditionFailed, Unavailable
 from openmirror.plan.observed import InsertPolicy
 from openmirror.ports import BadFile
-from openmirror.ports.new_files import Codec, WrittenInserts
+from openmirror.ports.new_files import Codec, NotWritten, WrittenInserts
 from openmirror.protocol.lineage import Lineage
 from openmirror.protocol.rules import Code
 from openmirror.spark.copies import Copies
 from openmirror.table.control import Truncated
 from tests.unit.columnar.test_small_batches import Landing, changes
 
-MOST = 1 << 20
+MOST, UNFIT = 1 << 20, NotWritten.UNFIT
 
 
 @pytest.fixture
@@ -41,12 +43,12 @@ def folder(tmp_path: Path) -> Path:
 
 def written(
     landing: Landing, folder: Path, *, most: int = MOST, data_file: int = MOST, **policy: Any
-) -> WrittenInserts | BadFile | None:
+) -> WrittenInserts | BadFile | NotWritten:
     inserts = LargeInserts(landing.store, most, data_file=data_file)
     return inserts.written(landing.batch("id", **policy), Codec.SNAPPY, folder)
 
 
-def rows_in(found: WrittenInserts | BadFile | None) -> list[list[dict[str, Any]]]:
+def rows_in(found: WrittenInserts | BadFile | NotWritten) -> list[list[dict[str, Any]]]:
     assert isinstance(found, WrittenInserts), found
     return [pq.read_table(found.folder / new.name).to_pylist() for new in found.files]
 
@@ -75,6 +77,21 @@ def test_every_row_is_in_a_data_file_in_the_types_of_the_table(
     assert list(found.checksums) == [file.sequence for file in landing.files]
 
 
+def test_of_several_row_groups_each_counts_in_what_the_log_says_of_the_file(
+    landing: Landing, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(data_files, "_ROW_GROUP", 1)
+    for number in (2, 1, 3):
+        landing.put(pa.table({"id": [number, None]}))
+    found = written(landing, folder)
+    assert isinstance(found, WrittenInserts)
+    [new] = found.files
+    assert pq.ParquetFile(folder / new.name).num_row_groups == 3
+    assert json.loads(new.statistics) == {
+        "numRecords": 6, "minValues": {"id": 1}, "maxValues": {"id": 3}, "nullCount": {"id": 3}
+    }  # fmt: skip
+
+
 def test_row_groups_are_not_as_small_as_change_files(landing: Landing, folder: Path) -> None:
     for _ in range(20):
         landing.put(pa.table({"id": [1]}))
@@ -91,21 +108,25 @@ def test_a_row_that_is_no_insert_leaves_all_of_them_to_others(
 ) -> None:
     landing.put(changes(*[(0, at) for at in range(10)]))
     landing.put(changes((0, 1), (marker, 2), marker=pa.int32()))
-    assert written(landing, folder) is None
+    assert written(landing, folder) is NotWritten.OTHER_CHANGES
 
 
 def test_what_would_not_just_be_added_is_left_to_others(landing: Landing, folder: Path) -> None:
     landing.put(changes((0, 1)))
-    assert written(landing, folder, insert=InsertPolicy.UPSERT) is None
-    assert written(landing, folder, most=10) is None, "a file that is too large"
+    assert written(landing, folder, insert=InsertPolicy.UPSERT) is NotWritten.UNTRIED
+    assert written(landing, folder, most=10) is NotWritten.UNTRIED, "a file that is too large"
     batch = replace(landing.batch("id"), lineage=Lineage.WRITTEN)
-    assert LargeInserts(landing.store, MOST).written(batch, Codec.SNAPPY, folder) is None
+    found = LargeInserts(landing.store, MOST).written(batch, Codec.SNAPPY, folder)
+    assert found is NotWritten.UNTRIED
 
 
-def test_a_file_that_unpacks_to_too_much_is_left_to_others(landing: Landing, folder: Path) -> None:
-    landing.put(pa.table({"id": [1] * 1000, "v": ["x" * 1000] * 1000}))
+@pytest.mark.parametrize("kind", [pa.string(), pa.binary(), pa.binary(1000)])
+def test_a_file_that_unpacks_to_too_much_is_left_to_others(
+    landing: Landing, folder: Path, kind: pa.DataType
+) -> None:
+    landing.put(pa.table({"id": [1] * 1000, "v": pa.array(["x" * 1000] * 1000).cast(kind)}))
     assert landing.files[0].size < 10_000
-    assert written(landing, folder, most=10_000) is None
+    assert written(landing, folder, most=10_000) is UNFIT
 
 
 def test_the_first_damaged_file_is_named(landing: Landing, folder: Path) -> None:
@@ -118,9 +139,10 @@ def test_the_first_damaged_file_is_named(landing: Landing, folder: Path) -> None
         etag = landing.store.write(file.path, bytes(data))
         assert file.facts is not None
         landing.files[number] = replace(file, etag=etag, facts=replace(file.facts, etag=etag))
-    found = written(landing, folder)
-    assert isinstance(found, BadFile)
-    assert (found.name, found.broken.code) == (landing.files[1].name, Code.FILE_UNREADABLE)
+    for data_file in (1, MOST):
+        found = written(landing, folder, data_file=data_file)
+        assert isinstance(found, BadFile)
+        assert (found.name, found.broken.code) == (landing.files[1].name, Code.FILE_UNREADABLE)
 
 
 def test_a_file_that_was_replaced_is_not_read(landing: Landing, folder: Path) -> None:
@@ -160,7 +182,7 @@ def full(landing: Landing) -> Landing:
 @pytest.mark.usefixtures("full", "no_room")
 def test_where_there_is_no_room_the_remedy_is_named(landing: Landing) -> None:
     folder = Copies(landing.store).folder()
-    with pytest.raises(Unavailable, match=r"cannot be written to .* Set TMPDIR"), folder as place:
+    with pytest.raises(Unavailable, match=r"no room at .* Set TMPDIR"), folder as place:
         written(landing, place)
     assert not place.exists()
 

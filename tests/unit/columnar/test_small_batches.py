@@ -118,6 +118,29 @@ def changes(*rows: tuple[object, int], marker: pa.DataType | None = None) -> pa.
     return pa.table({"__rowMarker__": pa.array(markers, marker), "id": pa.array(ids, pa.int32())})
 
 
+OLD = {"org.apache.spark.version": "2.4.8"}
+NEW = {"org.apache.spark.version": "3.5.1"}
+AS_OLD = {**NEW, "org.apache.spark.legacyDateTime": ""}
+
+
+@pytest.mark.parametrize(
+    ("about", "kind", "is_here"),
+    [
+        (OLD, pa.date32(), False),
+        (OLD, pa.timestamp("us"), False),
+        (OLD, pa.int64(), True),
+        (AS_OLD, pa.date32(), False),
+        (NEW, pa.date32(), True),
+        ({}, pa.date32(), True),
+    ],
+)
+def test_days_that_spark_reads_by_another_calendar_are_left_to_it(
+    landing: Landing, about: dict[str, str], kind: pa.DataType, is_here: bool
+) -> None:
+    landing.put(pa.table({"v": pa.array([-719_164], kind)}).replace_schema_metadata(about))
+    assert (landing.fold() is not None) is is_here
+
+
 def test_files_of_a_batch_are_one_order_in_the_types_of_its_union(landing: Landing) -> None:
     first = landing.put(pa.table({"ID": pa.array([1, 2], pa.int32())}))
     landing.put(pa.table({"v": ["x"], "id": pa.array([3], pa.int64()), "__rowMarker__": [4]}))
