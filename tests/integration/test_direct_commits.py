@@ -212,7 +212,7 @@ def test_what_cannot_be_read_here_is_not_tried_again_for_a_large_batch(
 def test_checkpoints_are_rare_unless_the_table_says_how_often(
     table: Direct, monkeypatch: Patch
 ) -> None:
-    session, every = fresh_session(table.mirror.spark), "delta.checkpointInterval"
+    session = fresh_session(table.mirror.spark)
 
     def apply_through(version: int) -> None:
         while DeltaTable(str(table.path)).version() < version:
@@ -222,22 +222,16 @@ def test_checkpoints_are_rare_unless_the_table_says_how_often(
         found = table.path.glob("_delta_log/*.checkpoint.parquet")
         return sorted(int(one.name.partition(".")[0]) for one in found)
 
+    monkeypatch.setattr(delta_transaction, "_RARELY", 10)
     table.apply((INSERT, 1, "a"))
-    apply_through(10)
-    assert checkpoints() == []
-    set_properties(session, str(table.path), {every: "4"})
-    apply_through(12)
-    assert checkpoints() == [12]
-    session.sql(f"ALTER TABLE delta.`{table.path}` UNSET TBLPROPERTIES ('{every}')")
-    monkeypatch.setattr(delta_transaction, "_RARELY", 7)
+    # One is due with the tenth version. Ten later that is as many commits behind as are too few.
     apply_through(20)
-    assert checkpoints() == [12, 20]
-    # What direct commits wrote counts as well.
-    monkeypatch.setattr(delta_transaction, "_RARELY", 12)
-    apply_through(30)
-    assert checkpoints() == [12, 20]
-    assert table.direct == [False] + [True] * 28
-    assert len(table.rows) == 29
+    assert checkpoints() == [10]
+    set_properties(session, str(table.path), {"delta.checkpointInterval": "4"})
+    apply_through(24)
+    assert checkpoints() == [10, 24]
+    assert table.direct == [False] + [True] * 23
+    assert len(table.rows) == 24
 
 
 def test_the_history_says_what_was_written(table: Direct) -> None:
@@ -448,12 +442,12 @@ def test_on_an_account_data_files_come_and_go_by_hadoop(
     monkeypatch.setattr(DirectCommits, "commit", seen)
     monkeypatch.setattr(DirectCommits, "commit_written", seen_written)
     folder = at("direct", "Orders")
-    for number in (1, 2, 3):
+    for number in (1, 2):
         publish(served.root, folder, number)
         work_queue.send(WorkItem(folder, "a test"))
         assert run(["--set", "runner_idle=1s"], environment(served, azurite)) == 0
-    assert direct == [True, True]
-    inserts = served.root / layout.table_folder(folder) / file_name(4)
+    assert direct == [True]
+    inserts = served.root / layout.table_folder(folder) / file_name(3)
     pq.write_table(pa.table({"id": [50, 50], "n": [1, 2]}), inserts)
     work_queue.send(WorkItem(folder, "a test"))
     options = ["--set", "runner_idle=1s", "--set", "small_batch=1"]
@@ -461,5 +455,5 @@ def test_on_an_account_data_files_come_and_go_by_hadoop(
     assert written == [True]
     path = served.root / "lake/direct/Tables/dbo/Orders"
     added = bag([{"id": 50, "n": 1}, {"id": 50, "n": 2}])
-    assert rows_at(path, tmp_path) == sorted(expected(3) + added)
+    assert rows_at(path, tmp_path) == sorted(expected(2) + added)
     assert spark.range(1).count() == 1
