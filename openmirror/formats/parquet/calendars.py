@@ -1,6 +1,6 @@
 """By which calendar the writer of a file counted days before 1582.
 
-Spark 2 counted by the Julian calendar, and later versions do where they are told to. Spark reads
+Spark 2 counted by the Julian calendar, and later versions do where they are set to. Spark reads
 such files by what they say of that, and nobody else does.
 """
 
