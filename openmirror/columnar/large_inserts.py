@@ -6,7 +6,6 @@ checked: the commit only has to name it.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from openmirror.columnar.file_rows import (
 )
 from openmirror.columnar.growing import NotGrown
 from openmirror.formats.broken_rows import RowsBroken
+from openmirror.formats.parquet.unpacked import WIDEST_NUMBER
 from openmirror.plan import Batch
 from openmirror.plan.facts import LandedFile
 from openmirror.ports import BadFile, Counts, FileStore
@@ -48,7 +48,7 @@ _CELL = 8
 _LEAST = 16 << 20
 """Bytes in memory for which a data file of its own is worth it."""
 _UNPACKED = 8
-"""Bytes in memory for one of a change file, at most: these are compressed."""
+"""Bytes in memory for one of a change file, at most, besides those of its numbers."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,11 @@ class _NoInsert(Exception):
     """A row that is none, or breaks a rule: which one is for Spark to find, or for a fold."""
 
 
-class _Stopped(Exception):
-    """An earlier part of the batch has failed: nothing comes of this one."""
+@dataclass
+class _Left:
+    """Whether a part of the batch has ended all of it."""
+
+    why: NotWritten | None = None
 
 
 class LargeInserts(InsertsWriter):
@@ -92,13 +95,8 @@ class LargeInserts(InsertsWriter):
         """As the port has it."""
         if not _may_be_inserts(batch) or any(file.size > self._most for file in batch.files):
             return NotWritten.UNTRIED
-        try:
-            found = self._all(batch, codec, folder)
-        except _NoInsert:
-            return NotWritten.OTHER_CHANGES
-        except (TooLarge, NotGrown):
-            return NotWritten.UNFIT
-        if isinstance(found, BadFile):
+        found = self._all(batch, codec, folder)
+        if isinstance(found, BadFile | NotWritten):
             return found
         truncated = next((one.truncated for one in found if one.truncated), None)
         return WrittenInserts(
@@ -108,22 +106,24 @@ class LargeInserts(InsertsWriter):
             files=[one.file for one in found if one.file.rows],
         )
 
-    def _all(self, batch: Batch, codec: Codec, folder: Path) -> list[_Written] | BadFile:
+    def _all(
+        self, batch: Batch, codec: Codec, folder: Path
+    ) -> list[_Written] | BadFile | NotWritten:
         written: list[_Written] = []
-        stop = threading.Event()
+        left = _Left()
         with ThreadPoolExecutor(self._threads, thread_name_prefix="large-inserts") as pool:
             work = [
-                pool.submit(self._one, files, batch, codec, folder, stop)
+                pool.submit(self._one, files, batch, codec, folder, left)
                 for files in self._parts(batch)
             ]
             try:
                 for future in work:
                     found = future.result()
-                    if isinstance(found, BadFile):
+                    if not isinstance(found, _Written):
                         return found
                     written.append(found)
             finally:
-                stop.set()
+                left.why = left.why or NotWritten.UNFIT
                 pool.shutdown(cancel_futures=True)
         return written
 
@@ -144,31 +144,38 @@ class LargeInserts(InsertsWriter):
             yield part
 
     def _one(
-        self,
-        files: Sequence[LandedFile],
-        batch: Batch,
-        codec: Codec,
-        folder: Path,
-        stop: threading.Event,
-    ) -> _Written | BadFile:
+        self, files: Sequence[LandedFile], batch: Batch, codec: Codec, folder: Path, left: _Left
+    ) -> _Written | BadFile | NotWritten:
         checksums = dict[SequenceNumber, Checksum]()
         truncated: Truncated | None = None
-        most = _UNPACKED * self._most
-        with new_data_file(batch.union.schema, codec, folder / new_name(codec)) as new:
-            for file in files:
-                data, checksums[file.sequence] = planned_bytes(self._store, file)
-                try:
-                    for rows in unpacked_rows(data, file, batch, most):
+        file = files[0]
+        try:
+            with new_data_file(batch.union.schema, codec, folder / new_name(codec)) as new:
+                for file in files:
+                    if left.why:
+                        return left.why
+                    data, checksums[file.sequence] = planned_bytes(self._store, file)
+                    for rows in unpacked_rows(data, file, batch, self._most_unpacked(file)):
                         if rows.truncated and truncated is None:
                             truncated = Truncated(file.name, rows.truncated)
                         table = pa.Table.from_batches([rows.batch])
                         _check(table, file, batch)
-                        if stop.is_set():
-                            raise _Stopped
                         new.add(typed_columns(table, file, batch))
-                except RowsBroken as error:
-                    return BadFile(file.name, error.broken)
+        except RowsBroken as error:
+            return BadFile(file.name, error.broken)
+        except _NoInsert:
+            left.why = NotWritten.OTHER_CHANGES
+            return left.why
+        except (TooLarge, NotGrown):
+            left.why = NotWritten.UNFIT
+            return left.why
         return _Written(new.as_written(), checksums, truncated)
+
+    def _most_unpacked(self, file: LandedFile) -> int:
+        """Numbers are never more at once than a few thousand rows have."""
+        assert file.facts is not None  # no file is planned without
+        cells = file.facts.rows * len(file.facts.schema.columns)
+        return _UNPACKED * self._most + cells * WIDEST_NUMBER
 
 
 def _may_be_inserts(batch: Batch) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import Enum, StrEnum, auto
 from pathlib import Path
 from typing import Protocol
 
@@ -88,14 +88,14 @@ class WrittenInserts:
     """Those that have rows."""
 
 
-class NotWritten(StrEnum):
+class NotWritten(Enum):
     """Why a batch is left to others."""
 
-    OTHER_CHANGES = "other changes"
+    OTHER_CHANGES = auto()
     """A row is no insert, or breaks a rule of markers."""
-    UNFIT = "unfit"
+    UNFIT = auto()
     """Reading it has shown that its files are for Spark."""
-    UNTRIED = "untried"
+    UNTRIED = auto()
     """That was known before: nothing was read."""
 
 

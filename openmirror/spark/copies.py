@@ -7,6 +7,7 @@ copy. Elsewhere Spark holds the rows, which costs more than to read them twice.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import shutil
@@ -14,7 +15,7 @@ import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -25,10 +26,10 @@ from openmirror.plan.facts import LandedFile
 from openmirror.ports import FileStore
 from openmirror.protocol.checksums import Checksum
 from openmirror.protocol.sequence import Sequence as Number
-from openmirror.spark.room import room_at
 from openmirror.stores.stored_file import open_stored
 
 _PREFIX = "openmirror-copies-"
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _NEED_ROOM = "Set TMPDIR to a folder that has room for the files of each batch that is applied"
 _AT_ONCE = 4 << 20
 _YOUNG = 60.0
@@ -55,17 +56,17 @@ class Copies:
         self._store = store
         self._threads = threads
         self._making = threading.Lock()
-        self._folder = self._made()
+        self._folder, self._end = self._made()
         _remove_others(self._folder)
 
-    def _made(self) -> Path:
-        """A folder that is locked for as long as it is ours: cleaners of temporary files may heed
-        that, and other processes of ours do."""
+    def _made(self) -> tuple[Path, Callable[[], object]]:
+        """A folder that is locked for as long as it is ours, and what ends that. Cleaners of
+        temporary files may heed the lock, and other processes of ours do."""
         folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
         lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        end = weakref.finalize(self, _remove, folder, lock)
         fcntl.flock(lock, fcntl.LOCK_EX)
-        weakref.finalize(self, _remove, folder, lock)
-        return folder
+        return folder, end
 
     @contextmanager
     def of(self, files: Sequence[LandedFile]) -> Iterator[CopiedFiles]:
@@ -83,16 +84,24 @@ class Copies:
 
         Raises Unavailable where there is no room in it.
         """
-        with self._making:
-            if not self._folder.exists():
-                # Some cleaner thought it was old.
-                self._folder = self._made()
-            folder = Path(tempfile.mkdtemp(dir=self._folder))
+        folder: Path | None = None
         try:
-            with room_at(folder, _NEED_ROOM):
-                yield folder
+            with self._making:
+                if not self._folder.exists():
+                    # Some cleaner thought it was old.
+                    self._end()
+                    self._folder, self._end = self._made()
+                folder = Path(tempfile.mkdtemp(dir=self._folder))
+            yield folder
+        except OSError as error:
+            if error.errno not in _NO_ROOM:
+                raise
+            raise Unavailable(
+                f"there is no room in {self._folder} ({os.strerror(error.errno)}). {_NEED_ROOM}"
+            ) from error
         finally:
-            shutil.rmtree(folder, ignore_errors=True)
+            if folder is not None:
+                shutil.rmtree(folder, ignore_errors=True)
 
     def _copied(self, files: Sequence[LandedFile], folder: Path) -> CopiedFiles:
         paths = {file.sequence: folder / f"{file.sequence:020d}.parquet" for file in files}

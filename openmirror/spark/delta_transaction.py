@@ -156,7 +156,7 @@ class DeltaTransaction:
 
     def _may_checkpoint(self) -> bool:
         """Whether Delta decides by itself: where the table says how often, or it has been long."""
-        behind = self.version - int(self._snapshot.checkpointProvider().version())
+        behind = self.version + 1 - int(self._snapshot.checkpointProvider().version())
         return behind >= _RARELY or _CHECKPOINT_INTERVAL in self.properties
 
     def _measure(self, files: Sequence[NewFile]) -> None:

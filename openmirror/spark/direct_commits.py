@@ -1,5 +1,4 @@
-"""Commits of small batches without a job of Spark: this process writes the data file, and Delta
-commits it.
+"""Commits without a job of Spark: this process writes the data files, and Delta commits them.
 
 A job that reads a table of a file, joins a thousand changes to it and writes it again is mostly
 planning and compiling. For tables that need nothing but a Parquet file with their columns all of
@@ -8,6 +7,8 @@ that is left out. What this does not write, or would have to guess, Spark does a
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +25,6 @@ from openmirror.ports.new_files import Codec, FileWriter, NewFile, WrittenInsert
 from openmirror.spark.choosing import MANY, Commit, CurrentTable
 from openmirror.spark.delta_checksum import Agreement
 from openmirror.spark.delta_transaction import DeltaTransaction, relative_path
-from openmirror.spark.markers import counts_without_reading
 from openmirror.spark.new_data_files import DataFolder
 from openmirror.spark.plain_tables import is_plain
 from openmirror.table.control import BatchKind
@@ -38,6 +38,8 @@ _OF_SPARK = {
     "none": Codec.NONE,
     "uncompressed": Codec.NONE,
 }
+_VAIN_FOR = 600.0
+"""Seconds in which no large batch is tried again as one of inserts."""
 _COMPACTS = "spark.databricks.delta.autoCompact.enabled"
 """With it, Spark's writers compact a table behind a commit, whatever its properties say."""
 
@@ -58,7 +60,7 @@ class Expected:
 
     codec: Codec
     inserts: bool
-    """Whether a batch may be one of inserts, however large: none was tried in vain."""
+    """Whether to find out if a batch is one of inserts, however large."""
     changes: bool
     """Whether it also takes changes of rows: it is small enough to be written whole."""
 
@@ -78,7 +80,7 @@ class DirectCommits:
         self._small_table = small_table
         self._followed: dict[str, _Followed] = {}
         self._given_up: set[str] = set()
-        self._changed: set[str] = set()
+        self._in_vain: dict[str, float] = {}
 
     def follows(self, table: str) -> bool:
         """Whether the next commit needs no state of the table's log."""
@@ -93,10 +95,10 @@ class DirectCommits:
         was done."""
         self._given_up.add(table)
 
-    def changes_come(self, table: str) -> None:
-        """A large batch that might have been one of inserts was none: whoever publishes such files
-        does so again, and each would be read in vain."""
-        self._changed.add(table)
+    def read_in_vain(self, table: str) -> None:
+        """A large batch that might have been written here could not be: whoever publishes such
+        files does so again, so for some time none is tried."""
+        self._in_vain[table] = time.monotonic()
 
     def expected(self, session: SparkSession, batch: Batch, table: str) -> Expected | None:
         """What of a batch that is not read yet, and is no small one, will most likely be committed
@@ -113,7 +115,7 @@ class DirectCommits:
         now = begun.checksum
         return Expected(
             codec=codec,
-            inserts=table not in self._changed or counts_without_reading(batch) is not None,
+            inserts=time.monotonic() - self._in_vain.get(table, -math.inf) > _VAIN_FOR,
             changes=0 < now.files <= MANY and now.bytes <= self._small_table,
         )
 

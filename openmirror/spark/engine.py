@@ -263,7 +263,6 @@ class SparkEngine:
             begun, written, table, transaction, batch_record
         ):
             return CommitResult.DONE
-        self._direct.give_up(table)
         if DeltaTransaction.begin(session, table) is None:
             return CommitResult.MISSING
         # It has become a table that Spark has to write to, who then reads the batch.

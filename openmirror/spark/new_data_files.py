@@ -9,15 +9,14 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-from openmirror.spark.room import room_at
-
 _THIS_MACHINE = "file"
-_NEEDS_ROOM = "The table's new data files need it"
 
 
 class DataFolder:
@@ -55,9 +54,7 @@ class DataFolder:
 
     def put(self, *paths: Path) -> bool:
         """Bring files that were written to where the table has its own, all or none; False where
-        the table has gone, whose folder Hadoop would make again.
-
-        Raises Unavailable where there is no room.
+        the table has gone, whose folder Hadoop would make again. Raises what the place raises.
         """
         try:
             put = all(self._put(path) for path in paths)
@@ -76,18 +73,18 @@ class DataFolder:
         elif path.parent != self._home:
             if not self._home.is_dir():
                 return False
-            with room_at(self._home, _NEEDS_ROOM):
-                # A file that moves keeps the group and the rights that it has elsewhere.
-                shutil.copyfile(path, self._home / path.name)
+            # A file that moves keeps the group and the rights that it has elsewhere.
+            shutil.copyfile(path, self._home / path.name)
         return True
 
     def _take_back(self, paths: Sequence[Path]) -> None:
-        """No version names them."""
+        """No version names them. What cannot be deleted now stays, as what a killed writer left."""
         for path in paths:
-            if self._here:
-                (self._home / path.name).unlink(missing_ok=True)
-            else:
-                self._files.delete(self._in_table(path.name), False)
+            with suppress(OSError, Py4JError):
+                if self._here:
+                    (self._home / path.name).unlink(missing_ok=True)
+                else:
+                    self._files.delete(self._in_table(path.name), False)
 
     @property
     def _home(self) -> Path:

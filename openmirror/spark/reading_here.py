@@ -48,10 +48,9 @@ class ReadingHere:
             written = self._written(batch, expected.codec)
             if not isinstance(written, NotWritten):
                 return written
-            if written is NotWritten.OTHER_CHANGES:
-                self._direct.changes_come(table)
+            if written is not NotWritten.UNTRIED:
+                self._direct.read_in_vain(table)
             if written is NotWritten.UNFIT:
-                self._direct.give_up(table)
                 return None
         adds = counts_without_reading(batch) is not None
         if not (expected.changes or adds) or not self._folder.may_fold(batch, direct=True):

@@ -222,9 +222,9 @@ def test_checkpoints_are_rare_unless_the_table_says_how_often(
         found = table.path.glob("_delta_log/*.checkpoint.parquet")
         return sorted(int(one.name.partition(".")[0]) for one in found)
 
-    monkeypatch.setattr(delta_transaction, "_RARELY", 10)
+    monkeypatch.setattr(delta_transaction, "_RARELY", 11)
     table.apply((INSERT, 1, "a"))
-    # One is due with the tenth version. Ten later that is as many commits behind as are too few.
+    # The tenth version is the eleventh commit; the twentieth is ten behind its checkpoint.
     apply_through(20)
     assert checkpoints() == [10]
     set_properties(session, str(table.path), {"delta.checkpointInterval": "4"})

@@ -75,6 +75,33 @@ def parts(data: bytes, **sizes: int) -> list[tuple[str, int, pa.Table]]:
     ]
 
 
+OF_SPARK_2 = {"org.apache.spark.version": "2.4.8"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "long_ago", "since"),
+    [
+        (pa.date32(), -141_428, -141_427),
+        (pa.timestamp("us", "UTC"), -2_208_988_800_000_001, -2_208_988_800_000_000),
+        (pa.timestamp("ms"), -2_208_988_800_001, -2_208_988_800_000),
+    ],
+)
+def test_days_of_another_calendar_are_refused_where_spark_cannot_read_the_file(
+    kind: pa.DataType, long_ago: int, since: int
+) -> None:
+    def written(value: int, about: dict[str, str]) -> bytes:
+        values = pa.array([None, since, value], kind)
+        rows = pa.table({"v": values, "nested": [[1]] * 3}).replace_schema_metadata(about)
+        return encoded(rows)
+
+    done, _ = convert(written(long_ago, OF_SPARK_2))
+    assert isinstance(done, Broken)
+    assert (done.code, done.detail[:19]) == (Code.VALUE_INVALID, "row 3, column 'v': ")
+    for data in (written(long_ago, {}), written(since, OF_SPARK_2)):
+        [(_, _, table)] = parts(data)
+        assert table.num_rows == 3
+
+
 REFUSE = ReadRules(fractions=Fractions.REFUSE)
 
 

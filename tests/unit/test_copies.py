@@ -108,6 +108,9 @@ def test_a_folder_that_a_cleaner_of_old_files_took_is_made_anew(
         with copies.of([file]) as copied:
             assert Path(copied.paths[file.sequence]).read_bytes() == CONTENT
         [folder] = scratch.iterdir()
+        os.utime(folder, (0, 0))
+        Copies(store)
+        assert folder.exists(), "another process took it for one of the dead"
         shutil.rmtree(folder)
     del copies
     assert list(scratch.iterdir()) == []

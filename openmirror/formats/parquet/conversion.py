@@ -11,6 +11,7 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from openmirror.formats.broken_rows import RowsBroken
 from openmirror.formats.parquet import footer
+from openmirror.formats.parquet.calendars import first_long_ago, may_count_otherwise
 from openmirror.formats.parquet.int96 import finer_in_int96
 from openmirror.formats.parquet.types import ParquetType, column_type
 from openmirror.formats.parquet.values import Unfit, to_column, truncated
@@ -43,7 +44,10 @@ def read_parquet(content: BinaryIO, facts: FileFacts, rules: ReadRules) -> Itera
         if exact and (finer := finer_in_int96(content, metadata, exact)):
             raise RowsBroken(Broken(Code.VALUE_INVALID, finer))
         first_row = 0
+        counts_otherwise = may_count_otherwise(metadata)
         for batch in _batches(content, metadata):
+            if counts_otherwise:
+                _refuse_long_ago(batch, columns, first_row)
             yield _converted(batch, columns, first_row, rules)
             first_row += batch.num_rows
         if first_row != facts.rows:
@@ -72,6 +76,21 @@ def _type_in(facts: FileFacts, name: str, kind: ParquetType) -> ColumnType:
 
 def _refuse(detail: str, cause: Exception | None = None) -> NoReturn:
     raise RowsBroken(Broken(Code.FILE_UNREADABLE, detail)) from cause
+
+
+def _refuse_long_ago(batch: pa.RecordBatch, columns: list[_Column], first_row: int) -> None:
+    for number, name, kind, _ in columns:
+        row = first_long_ago(batch.column(number)) if kind.is_day_or_time else None
+        if row is not None:
+            raise RowsBroken(
+                Broken(
+                    Code.VALUE_INVALID,
+                    f"row {first_row + row + 1}, column {name!r}: a day before 1582, or a time "
+                    "before 1900, which its writer counted by another calendar (Spark 2, or a "
+                    "later one in its legacy mode), in a file that Spark cannot read as it is. "
+                    "Write it by the proleptic calendar",
+                )
+            )
 
 
 def file_metadata(content: BinaryIO) -> Any:

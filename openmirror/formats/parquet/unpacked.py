@@ -15,7 +15,7 @@ from openmirror.formats.parquet import footer
 from openmirror.formats.parquet.types import ParquetType
 
 _BATCH_ROWS = 1 << 16
-_WIDEST_NUMBER = 16
+WIDEST_NUMBER = 16
 """Bytes of a value of a type that has no length, at most."""
 
 
@@ -27,7 +27,7 @@ def unpacked_bytes(content: BinaryIO, metadata: Any, most: int) -> int:
     """
     names = [name for name, kind in footer.columns(metadata) if _varies(kind)]
     leaves = [metadata.schema.column(at) for at in range(len(metadata.schema))]
-    widths = [max(_WIDEST_NUMBER, int(leaf.length)) for leaf in leaves]
+    widths = [max(WIDEST_NUMBER, int(leaf.length)) for leaf in leaves]
     total = int(metadata.num_rows) * sum(widths)
     if not names or total > most:
         return total

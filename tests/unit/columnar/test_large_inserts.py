@@ -24,6 +24,7 @@ from openmirror.protocol.lineage import Lineage
 from openmirror.protocol.rules import Code
 from openmirror.spark.copies import Copies
 from openmirror.table.control import Truncated
+from tests.harness.stores import Call, WatchedStore
 from tests.unit.columnar.test_small_batches import Landing, changes
 
 MOST, UNFIT = 1 << 20, NotWritten.UNFIT
@@ -111,6 +112,26 @@ def test_a_row_that_is_no_insert_leaves_all_of_them_to_others(
     assert written(landing, folder) is NotWritten.OTHER_CHANGES
 
 
+def test_no_more_is_read_once_a_row_is_none(landing: Landing, folder: Path) -> None:
+    landing.put(changes((1, 0)))
+    for at in range(1, 10):
+        landing.put(changes((0, at)))
+    reads: list[Call] = []
+    store = WatchedStore(landing.store, reads.append, lambda call: None)
+    inserts = LargeInserts(store, MOST, threads=1, data_file=1)
+    found = inserts.written(landing.batch("id"), Codec.SNAPPY, folder)
+    assert found is NotWritten.OTHER_CHANGES
+    assert len(reads) == 1
+
+
+def test_numbers_do_not_count_however_many_there_are(landing: Landing, folder: Path) -> None:
+    columns = {f"n{at}": range(1_000) for at in range(30)}
+    landing.put(pa.table(columns), compression="zstd")
+    most = landing.files[0].size
+    assert 4 * most < 1_000 * 30 * 16
+    assert isinstance(written(landing, folder, most=most), WrittenInserts)
+
+
 def test_what_would_not_just_be_added_is_left_to_others(landing: Landing, folder: Path) -> None:
     landing.put(changes((0, 1)))
     assert written(landing, folder, insert=InsertPolicy.UPSERT) is NotWritten.UNTRIED
@@ -182,7 +203,7 @@ def full(landing: Landing) -> Landing:
 @pytest.mark.usefixtures("full", "no_room")
 def test_where_there_is_no_room_the_remedy_is_named(landing: Landing) -> None:
     folder = Copies(landing.store).folder()
-    with pytest.raises(Unavailable, match=r"no room at .* Set TMPDIR"), folder as place:
+    with pytest.raises(Unavailable, match=r"no room in .* Set TMPDIR"), folder as place:
         written(landing, place)
     assert not place.exists()
 
