@@ -31,11 +31,23 @@ _QUIET = "-Xshare:auto -Xlog:cds=off -Xlog:cds+dynamic=off"
 
 
 def archive_file(cache: Path, jars: str) -> Path:
-    """Where the archive for these jars, this pyspark and this Java is kept, or would be."""
-    found = find_spec("pyspark")
-    parts = (version("pyspark"), str(found and found.origin), jars, _java())
+    """Where the archive for these jars, this pyspark and this Java is kept, or would be.
+
+    Java passes an archive over once a jar of its class path was written anew, if with the same
+    bytes: an environment that is made again at its place needs another one.
+    """
+    pyspark = _folder_of_pyspark()
+    own = sorted(pyspark.glob("jars/*.jar"))
+    others = [Path(jar) for jar in jars.split(os.pathsep)]
+    written = [f"{jar} {jar.stat().st_mtime_ns}" for jar in (*own, *others) if jar.is_file()]
+    parts = (version("pyspark"), str(pyspark), jars, _java(), *written)
     name = hashlib.sha256("\0".join(parts).encode()).hexdigest()
     return cache.parent / "classes" / f"{name[:16]}.jsa"
+
+
+def _folder_of_pyspark() -> Path:
+    found = find_spec("pyspark")
+    return Path(str(found and found.origin)).parent
 
 
 def java_options(cache: Path, jars: str) -> str:

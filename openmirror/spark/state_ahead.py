@@ -25,6 +25,7 @@ from openmirror.spark.choosing import CurrentTable
 
 _DELTA_LOG = "org.apache.spark.sql.delta.DeltaLog"
 _NONE = "scala.None$"
+_MOST_WAITING = 8
 
 
 class StateAhead:
@@ -66,6 +67,15 @@ class StateAhead:
                 return
             if table not in self._states:
                 self._states[table] = self._pool.submit(self._ahead, table)
+                self._leave_oldest()
+
+    def _leave_oldest(self) -> None:
+        """Of many tables that were committed to once, most have no next commit soon: their states
+        would keep a core from those that do, for minutes."""
+        waiting = [table for table, state in self._states.items() if not state.done()]
+        for table in waiting[:-_MOST_WAITING]:
+            if self._states[table].cancel():
+                del self._states[table]
 
     def current(self, session: SparkSession, table: str) -> CurrentTable | None:
         """What a table is right before a commit; None where nobody knows.

@@ -57,6 +57,21 @@ def test_another_java_has_an_archive_of_its_own(
     assert len(names) == 2
 
 
+@pytest.mark.parametrize("whose", ["pyspark", "other"])
+def test_jars_that_were_written_anew_have_an_archive_of_their_own(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whose: str
+) -> None:
+    (tmp_path / "jars").mkdir()
+    monkeypatch.setattr(class_archive, "_folder_of_pyspark", lambda: tmp_path)
+    jars = {"pyspark": tmp_path / "jars" / "spark.jar", "other": tmp_path / "delta.jar"}
+    for jar in jars.values():
+        jar.touch()
+    before = archive_file(cache, str(jars["other"]))
+    assert archive_file(cache, str(jars["other"])) == before
+    os.utime(jars[whose], (1, 1))
+    assert archive_file(cache, str(jars["other"])) != before
+
+
 def test_an_archive_is_made_once_and_the_oldest_of_others_go(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
