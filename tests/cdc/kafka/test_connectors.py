@@ -185,11 +185,26 @@ def flows(
     return [Landed(mirror, broker, source) for source in (postgres_source, mariadb_source)]
 
 
-def test_whatever_is_killed_each_table_holds_the_databases_rows(
+def test_a_database_is_followed_through_kafka_connect(
     mariadb_source: Source, mirror: Mirror, broker: Broker, connect: Connect
 ) -> None:
-    """Of one database; in the soak of two at once. PostgreSQL's records come in other tests too."""
-    flows = [Landed(mirror, broker, mariadb_source)]
+    """One database, and nobody is killed but relays: the soak has two, and kills all the others."""
+    here = Landed(mirror, broker, mariadb_source)
+    begin([here], connect)
+    mirror.reconcile_all()
+    mariadb_source.workload.transactions(8)
+    mariadb_source.workload.add_column()
+    mariadb_source.workload.empty()
+    mariadb_source.workload.transactions(8)
+    here.land_until(mariadb_source.workload.mark())
+    mirror.reconcile_all()
+    assert_equal([here], mirror)
+
+
+@pytest.mark.soak
+def test_whatever_is_killed_each_table_holds_the_databases_rows(
+    flows: list[Landed], mirror: Mirror, broker: Broker, connect: Connect
+) -> None:
     begin(flows, connect)
     mirror.reconcile_all()
     kill_both(flows, broker, connect)
