@@ -86,8 +86,7 @@ def markers_in(rows: pa.Table, file: LandedFile, batch: Batch) -> Markers | Brok
     """The marker of each of some rows of a file; the rule that the first wrong one breaks."""
     facts = file.facts
     assert facts is not None  # no file is planned without
-    by_name = {fold_case(name): rows.column(name) for name in rows.column_names}
-    marker = by_name.get(fold_case(facts.marker)) if facts.marker is not None else None
+    marker = _by_name(rows).get(fold_case(facts.marker)) if facts.marker is not None else None
     return markers_of(marker, len(rows), facts, batch)
 
 
@@ -97,7 +96,7 @@ def typed_columns(rows: pa.Table, file: LandedFile, batch: Batch) -> tuple[pa.Ch
     Raises NotGrown.
     """
     assert file.facts is not None  # no file is planned without
-    by_name = {fold_case(name): rows.column(name) for name in rows.column_names}
+    by_name = _by_name(rows)
     # The marker, and what the file has of no type, are no columns of the table.
     typed = {fold_case(column.name) for column in file.facts.schema.columns}
     return tuple(
@@ -105,6 +104,10 @@ def typed_columns(rows: pa.Table, file: LandedFile, batch: Batch) -> tuple[pa.Ch
         for column in batch.union.schema.columns
         for name in [fold_case(column.name)]
     )
+
+
+def _by_name(rows: pa.Table) -> dict[str, pa.ChunkedArray]:
+    return {fold_case(name): rows.column(name) for name in rows.column_names}
 
 
 def unpacked_rows(data: bytes, file: LandedFile, batch: Batch, most: int) -> Iterator[ReadRows]:

@@ -109,12 +109,11 @@ class DirectCommits:
             begun = self.begin(session, batch, table)
         except (Py4JError, PySparkException):
             return None  # the commit says what it is
-        codec = codec_of(session)
-        if begun is None or begun.checksum is None or codec is None:
+        if begun is None or begun.checksum is None:
             return None
         now = begun.checksum
         return Expected(
-            codec=codec,
+            codec=_OF_SPARK[_codec(session)],
             inserts=time.monotonic() - self._in_vain.get(table, -math.inf) > _VAIN_FOR,
             changes=0 < now.files <= MANY and now.bytes <= self._small_table,
         )
@@ -126,7 +125,7 @@ class DirectCommits:
             return None
         if union.added or union.widened or batch.hardens:
             return None
-        if batch.features.is_due or codec_of(session) is None:
+        if batch.features.is_due or _codec(session) not in _OF_SPARK:
             return None
         if session.conf.get(_COMPACTS, "false") != "false":
             return None
@@ -167,9 +166,9 @@ class DirectCommits:
 
         Raises what Delta raises for conflicts.
         """
-        codec = codec_of(begun.session)
-        if codec is None or how not in (Commit.APPEND, Commit.OVERWRITE):
+        if how not in (Commit.APPEND, Commit.OVERWRITE):
             return False
+        codec = _OF_SPARK[_codec(begun.session)]
         agrees = self._agreement(begun, table)
         if begun.has_applied(transaction, by_checksum=agrees.transactions):
             return True
@@ -253,6 +252,6 @@ class DirectCommits:
             return None  # the table has gone: Spark finds that out, and says so
 
 
-def codec_of(session: SparkSession) -> Codec | None:
-    """How Spark compresses data files; None for a way that this process does not have."""
-    return _OF_SPARK.get((session.conf.get(_CODEC, None) or "snappy").lower())
+def _codec(session: SparkSession) -> str:
+    """How Spark compresses data files, by its own name; of some this process has no such way."""
+    return (session.conf.get(_CODEC, None) or "snappy").lower()

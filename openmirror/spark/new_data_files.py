@@ -56,13 +56,12 @@ class DataFolder:
         """Bring files that were written to where the table has its own, all or none; False where
         the table has gone, whose folder Hadoop would make again. Raises what the place raises.
         """
+        put = False
         try:
             put = all(self._put(path) for path in paths)
-        except BaseException:
-            self._take_back(paths)
-            raise
-        if not put:
-            self._take_back(paths)
+        finally:
+            if not put:
+                self._take_back(paths)
         return put
 
     def _put(self, path: Path) -> bool:
