@@ -40,7 +40,6 @@ from openmirror.progress.tables import (
     TableCleaned,
     TableContended,
     TableDropped,
-    TableKeysChecked,
     TableMaintained,
     TablePaused,
     TableRestored,
@@ -85,9 +84,6 @@ def line_of(event: ProgressEvent, now: datetime) -> str | None:
             return f"cleaned: {event.archived} archived, {event.purged} purged{deleted}"
         case TableMaintained():
             return maintained(event)
-        case TableKeysChecked():
-            found = "each key is in one row" if event.unique else "some key is in several rows"
-            return f"keys checked: {found}  {short(event.duration_seconds)}"
         case MaintenanceFailed():
             return f"{event.step.value} failed, and is tried again: {event.error}"
         case TableUnreadable() | MirrorUnreadable() | ControlDocumentInvalid():

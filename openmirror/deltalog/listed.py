@@ -66,7 +66,7 @@ class ListedLog:
             own = self.commit(state.log.version).log
         except Damaged:
             return state
-        log = replace(state.log, batch_record=own.batch_record, has_unique_keys=own.has_unique_keys)
+        log = replace(state.log, batch_record=own.batch_record)
         return replace(state, log=log)
 
     def forward(self, state: LogState) -> LogState:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from openmirror.deltalog.actions import Damaged, LogAction
-from openmirror.plan.unique_keys import has_unique_keys
 from openmirror.ports import Entry
 from openmirror.protocol.schema import Column, ColumnType, TableSchema
 from openmirror.protocol.sequence import Position
@@ -56,7 +55,6 @@ def after(state: LogState, version: int, anchor: Entry, actions: Iterable[LogAct
     physical, clustered = state.physical, state.clustered
     transactions = dict(log.transactions)
     own: BatchRecord | None = None
-    changes_data = False
     for action in actions:
         try:
             if txn := action.get("txn"):
@@ -73,8 +71,6 @@ def after(state: LogState, version: int, anchor: Entry, actions: Iterable[LogAct
                 has_protocol = True
             elif info := action.get("commitInfo"):
                 own = batch_record_of(info)
-            elif file := action.get("add") or action.get("remove"):
-                changes_data = changes_data or file.get("dataChange") is not False
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             kind = next(iter(action), "?")
             raise Damaged(f"version {version}: bad {kind} action ({error!r})") from error
@@ -85,9 +81,6 @@ def after(state: LogState, version: int, anchor: Entry, actions: Iterable[LogAct
         transactions=transactions,
         clustering=clustering,
         batch_record=own or log.batch_record,
-        has_unique_keys=has_unique_keys(
-            log.has_unique_keys, version, own, changes_data=changes_data
-        ),
     )
     return LogState(log, anchor, has_protocol, physical, clustered)
 

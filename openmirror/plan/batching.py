@@ -36,7 +36,6 @@ from openmirror.plan.own_group import (
 from openmirror.plan.rules import problem_of
 from openmirror.plan.soft_deletes import wrong_time_column
 from openmirror.plan.times import counted_from
-from openmirror.plan.unique_keys import unique_at
 from openmirror.protocol.rules import Broken
 from openmirror.protocol.schema import SchemaUnion, TableSchema, union_schema
 from openmirror.protocol.sequence import START, Position, next_sequence, position_after
@@ -155,7 +154,6 @@ def _batch(
         may_create=observed.log is None and observed.retained is None,
         is_decided=opening.decided is not None,
         reread_through=observed.ledger.reread_through,
-        unique_at=unique_at(observed) if opening.kind is BatchKind.EXTEND else None,
         soft=own.deletes.soft,
         hardens=own.deletes.hardens,
         lineage=own.lineage,

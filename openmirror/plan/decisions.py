@@ -116,9 +116,6 @@ class Batch:
     is_decided: bool = False
     reread_through: Position = START
     """Up to this number the table reads files that were applied before."""
-    unique_at: int | None = None
-    """The version of the log that it was planned by, if every key was in one row at most there;
-    None where that is not known (`plan.unique_keys`)."""
     soft: SoftDeletes | None = None
     """How deleted rows are marked; None where they are removed."""
     hardens: bool = False

@@ -27,6 +27,7 @@ _STATISTICS = "delta.dataSkippingNumIndexedCols"
 _WITH_STATISTICS = 32
 """Delta's default: it keeps statistics of the first columns only, and clusters by no others."""
 _NOT_CLUSTERED = frozenset({"boolean", "binary"})
+_HIDES_PLACES = "_metadata"
 _FEED_COLUMNS = frozenset({"_change_type", "_commit_version", "_commit_timestamp"})
 
 
@@ -104,6 +105,8 @@ def unmet(policy: TablePolicy, log: TableLog) -> Iterator[str]:
             yield f"clustering by {column.name!r}: {refusal}"
     if policy.change_data_feed and (refusal := _feed_refusal(log.schema)):
         yield f"enableDeltaChangeDataFeed: {refusal}"
+    if policy.deletion_vectors is True and (refusal := _vectors_refusal(log.schema)):
+        yield f"deletionVectors: {refusal}"
 
 
 def _wanted(policy: TablePolicy, schema: TableSchema, live_bytes: int) -> dict[str, bool]:
@@ -112,6 +115,8 @@ def _wanted(policy: TablePolicy, schema: TableSchema, live_bytes: int) -> dict[s
         vectors = True if live_bytes >= LARGE else None
     elif policy.deletion_vectors is not None:
         vectors = bool(policy.deletion_vectors)
+    if _vectors_refusal(schema):
+        vectors = False
     feed = policy.change_data_feed
     if feed and _feed_refusal(schema):
         feed = False
@@ -130,6 +135,20 @@ def _flag(on: bool) -> str:
 
 def _has_zoneless(schema: TableSchema) -> bool:
     return any(column.type == "timestamp_ntz" for column in schema.columns)
+
+
+def hides_places(name: str) -> bool:
+    """Whether a column of this name hides from Spark where a row lies: it cannot read a table with
+    such a column and deletion vectors."""
+    return fold_case(name) == _HIDES_PLACES
+
+
+def _vectors_refusal(schema: TableSchema) -> str | None:
+    """Why Spark could not read this table with deletion vectors."""
+    for column in schema.columns:
+        if hides_places(column.name):
+            return f"Spark reads none beside a column {column.name!r}"
+    return None
 
 
 def _feed_refusal(schema: TableSchema) -> str | None:

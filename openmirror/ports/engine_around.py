@@ -31,10 +31,6 @@ class EngineAround:
         """As the engine does."""
         return self._engine.commit_without_rows(table, transaction, create)
 
-    def has_unique_keys(self, table: StorePath, keys: tuple[str, ...], version: int) -> bool | None:
-        """As the engine does."""
-        return self._engine.has_unique_keys(table, keys, version)
-
     def maintain(self, table: StorePath, step: MaintenanceStep) -> CommitResult:
         """As the engine does."""
         return self._engine.maintain(table, step)

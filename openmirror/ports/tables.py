@@ -177,13 +177,6 @@ class TableEngine(Protocol):
         """
         ...
 
-    def has_unique_keys(self, table: StorePath, keys: tuple[str, ...], version: int) -> bool | None:
-        """Whether each key is in one row at most at a version of the table, NULL being a value.
-
-        None where no commit of this engine would gain by it, or that version is gone by now.
-        """
-        ...
-
     def maintain(self, table: StorePath, step: MaintenanceStep) -> CommitResult:
         """Do one step of maintenance, in commits of its own that carry no transaction of ours.
 

@@ -193,18 +193,6 @@ class TableMaintained(TableEvent):
 
 
 @dataclass(frozen=True)
-class TableKeysChecked(TableEvent):
-    """Whether each key of a large table is in one row at most was asked of its rows. Info."""
-
-    name = "table-keys-checked"
-    severity = Severity.INFO
-
-    unique: bool
-    """Where they are, batches of upserts need no MERGE as long as they stay so."""
-    duration_seconds: float
-
-
-@dataclass(frozen=True)
 class MaintenanceFailed(TableEvent):
     """A step of maintenance ended in an error.
 

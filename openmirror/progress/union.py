@@ -38,7 +38,6 @@ from openmirror.progress.tables import (
     TableCleaned,
     TableContended,
     TableDropped,
-    TableKeysChecked,
     TableMaintained,
     TablePaused,
     TableRestored,
@@ -59,7 +58,6 @@ ProgressEvent: TypeAlias = (
     | TableRestored
     | TableCleaned
     | TableMaintained
-    | TableKeysChecked
     | MaintenanceFailed
     | TableUnreadable
     | TableContended

@@ -13,7 +13,6 @@ from openmirror.plan.facts import LandedFile
 from openmirror.plan.history import is_wanted
 from openmirror.plan.rules import problem_of
 from openmirror.plan.transitions.decided import decide
-from openmirror.plan.unique_keys import unique_after
 from openmirror.ports import (
     BadFile,
     CommitResult,
@@ -218,7 +217,6 @@ def _batch_record(
         schema_changed=extends and bool(batch.union.added or batch.union.widened),
         begun_at=laps.begun_at,
         phases=laps.phases,
-        unique_after=unique_after(batch, counts.inserts),
     )
 
 

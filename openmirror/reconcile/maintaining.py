@@ -37,15 +37,14 @@ from openmirror.plan.transitions.maintained import (
     surveyed,
     with_maintenance,
 )
-from openmirror.plan.unique_keys import check_is_due, keys_of
 from openmirror.ports import CommitResult, Step, TableEngine
-from openmirror.progress.tables import MaintenanceFailed, TableKeysChecked, TableMaintained
+from openmirror.progress.tables import MaintenanceFailed, TableMaintained
 from openmirror.protocol.names import TableFolder
 from openmirror.reconcile.documents import Documents
 from openmirror.reconcile.observing import observe
 from openmirror.reconcile.reads import Observation
 from openmirror.reconcile.root_ports import RootPorts
-from openmirror.table.control import ControlDocument, KeysChecked, Maintenance
+from openmirror.table.control import ControlDocument, Maintenance
 from openmirror.table.log import TableLog
 
 MOST_TRIES = 20
@@ -98,8 +97,6 @@ def maintain_table(ports: RootPorts, engine: TableEngine, folder: TableFolder) -
     except ConditionFailed:
         return True
     if isinstance(step, Nothing):
-        if check_is_due(observed, found.files):
-            _check_keys(ports, engine, observed, found.files.version)
         return False
     ports.steps(Step.MAINTAINING)
     underway = _underway(observed, control)
@@ -126,21 +123,6 @@ def _underway(observed: ObservedState, control: ControlDocument) -> Underway:
     before, known = observed.control.maintenance, control.maintenance
     assert known is not None
     return Underway(known.steps, before.begun if before else None)
-
-
-def _check_keys(
-    ports: RootPorts, engine: TableEngine, observed: ObservedState, version: int
-) -> None:
-    """Ask a table whether its keys are unique: nothing changes but what is known of it."""
-    began_at = ports.clock()
-    unique = engine.has_unique_keys(observed.table, keys_of(observed), version)
-    if unique is None:
-        return
-    at = ports.clock()
-    checked = KeysChecked(at=at, version=version, unique=unique)
-    _write_down(ports, observed.folder, lambda known: replace(known, keys=checked))
-    seconds = (at - began_at).total_seconds()
-    ports.emit(TableKeysChecked(observed.folder, unique, seconds))
 
 
 def _carried_out(

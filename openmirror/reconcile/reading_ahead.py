@@ -130,9 +130,7 @@ class _Ahead:
             self.read.add_done_callback(_released)
 
     def _is_of(self, batch: Batch) -> bool:
-        planned = self.planned.result()
-        # By which version it was planned is for the commit, which has the plan of now.
-        return planned is not None and replace(planned, unique_at=batch.unique_at) == batch
+        return self.planned.result() == batch
 
 
 def _released(read: Future[Prepared | BadFile | None]) -> None:

@@ -25,15 +25,11 @@ class Commit(StrEnum):
     """Rows are added; none is looked for."""
     OVERWRITE = "overwrite"
     """The whole table is written again, with the batch applied: one job for a small table."""
-    REPLACE_KEYS = "replace-keys"
-    """Rows go by their keys, and the batch's come: rows of a large table are not read for it."""
+    REPLACE_ROWS = "replace-rows"
+    """Rows are marked where they lie, and what they become is added: of a large table only keys are
+    read for it."""
     MERGE = "merge"
-    """Rows are changed where they lie."""
-
-
-_ADJACENT = 10
-"""So many keys apart at most, on average, a batch's keys lie in few files: a MERGE reads only
-those by their bounds, where a replace by keys reads the keys of all."""
+    """Delta's own, of whatever else changes rows."""
 
 
 _FEW = 2
@@ -46,7 +42,6 @@ MANY = 50
 class CurrentTable:
     """What was known of a table right before a commit; another commit may come between."""
 
-    version: int
     files: int
     bytes: int
     has_change_data_feed: bool
@@ -71,14 +66,10 @@ class BatchShape:
     """Whether a column's type grows in place."""
     adds_columns: bool
     whole_rows: bool
-    """Whether each row that it changes becomes the batch's row: not by a partial update, nor only
-    where its version column says so."""
-    rows: int
-    """Changes, before they are folded."""
-    keys: frozenset[str]
-    """Key columns, by position."""
-    unique_at: int | None
-    """As `Batch.unique_at`."""
+    """Whether each row that it changes goes, or becomes the batch's row whatever it was: not by a
+    partial update, nor a mark, nor only where its version column says so."""
+    knows_delta: bool
+    """Whether Delta's own classes are those by which this process marks rows in data files."""
     table: CurrentTable | None = None
     """None where nobody knows."""
 
@@ -96,28 +87,19 @@ def choose(shape: BatchShape, small_table: int) -> Commit:
     files = MANY if shape.direct else _FEW
     if shape.folded_here and not shape.widens and _is_small(shape.table, files, small_table):
         return Commit.OVERWRITE
-    return Commit.REPLACE_KEYS if _replaces_keys(shape) else Commit.MERGE
+    return Commit.REPLACE_ROWS if _replaces_rows(shape) else Commit.MERGE
 
 
-def _replaces_keys(shape: BatchShape) -> bool:
-    """Whether a batch of upserts may take the rows of its keys away and add its own.
+def _replaces_rows(shape: BatchShape) -> bool:
+    """Whether the rows that go, or become others, may be marked, and what they become be added.
 
-    It is the same where each key is in one row at most, and is NULL in none of the batch; of keys
-    that are NULL this commit finds no row. Without deletion vectors it would gain little.
+    A change feed would show that as deletes and inserts.
     """
-    table, needs = shape.table, shape.needs
-    if table is None or table.version != shape.unique_at:
+    table = shape.table
+    if table is None or table.has_change_data_feed or not table.has_deletion_vectors:
         return False
-    if table.has_change_data_feed or not table.has_deletion_vectors:
-        return False
-    if needs.deletes or not shape.whole_rows or shape.widens or shape.adds_columns:
-        return False
-    return shape.keys <= needs.not_null and not _are_adjacent(shape)
-
-
-def _are_adjacent(shape: BatchShape) -> bool:
-    spans = [most - least for least, most in shape.needs.bounds.values()]
-    return bool(spans) and max(spans) <= _ADJACENT * shape.rows
+    changes_columns = shape.widens or shape.adds_columns
+    return shape.knows_delta and shape.whole_rows and not changes_columns
 
 
 def _is_small(table: CurrentTable | None, files: int, small_table: int) -> bool:

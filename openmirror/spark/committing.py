@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import date, timedelta
 
 from delta.tables import DeltaTable
 from pyspark.errors import AnalysisException
@@ -30,6 +31,9 @@ from openmirror.spark.markers import RowPlace
 from openmirror.spark.soft_deletes import SoftColumns
 from openmirror.spark.transacting import TAKEN, condition_of, writer
 from openmirror.spark.version_column import matches_that_count, version_column_of
+
+_EPOCH = date(1970, 1, 1)
+_MERGE_MARKS = "spark.databricks.delta.merge.deletionVectors.persistent"
 
 
 def append(
@@ -93,9 +97,12 @@ def merge(session: SparkSession, rows: MergeRows, batch: Batch, table: str) -> N
         *((F.col(ABSENT).alias(absent),) if absent else ()),
     )
     sets = {quoted(column.name): f"s.{quoted(column.name)}" for column in schema.columns}
-    keys = zip(
-        positions_of(schema, batch.frozen.key_columns), batch.frozen.key_columns, strict=True
-    )
+    positions = positions_of(schema, batch.frozen.key_columns)
+    if not needs.not_null.issuperset(positions):
+        # Where files are marked, Delta asks its condition again of rows that matched nothing, and
+        # NULL is NULL there: a delete of a key of NULL that no row has would end in an error.
+        session.conf.set(_MERGE_MARKS, "false")
+    keys = zip(positions, batch.frozen.key_columns, strict=True)
     matches = " AND ".join(
         # Where no row of the batch is NULL it is the same, and joins by one value instead of two.
         f"t.{name} {'=' if position in needs.not_null else '<=>'} s.{name}"
@@ -133,7 +140,8 @@ def merge(session: SparkSession, rows: MergeRows, batch: Batch, table: str) -> N
             name: value for position, (name, value) in names if position in written
         }
         builder = builder.whenMatchedUpdate(f"s.{kind} = '{MergeKind.MARK}'", of_mark)
-    if needs.inserts:
+    # Delta adds a column, or widens one, only if some clause writes it.
+    if needs.inserts or batch.union.added or batch.union.widened:
         builder = builder.whenNotMatchedInsert(
             f"s.{kind} = '{MergeKind.PLAIN_INSERT}'"
             f" OR (s.{kind} = '{MergeKind.UPDATE}' AND s.{may_insert})",
@@ -152,19 +160,31 @@ def _live(batch: Batch, kind: str) -> str:
 
 
 def within(bounds: Mapping[str, tuple[int, int]], schema: TableSchema) -> str:
-    """What Delta passes over files by: nothing outside of it has a key of the batch."""
+    """What Delta passes over files by: nothing outside of it has a key of the batch.
+
+    A column beside a literal of its own type: whatever else needs Spark's optimizer first, and
+    says nothing to Delta where that has not seen it.
+    """
     conditions = [
-        f" AND t.{quoted(column.name)}"
-        f" BETWEEN {_sql(low, column.type)} AND {_sql(high, column.type)}"
+        f" AND t.{quoted(column.name)} >= {_sql(low, column.type)}"
+        f" AND t.{quoted(column.name)} <= {_sql(high, column.type)}"
         for name, column in zip(positional(len(schema.columns)), schema.columns, strict=True)
         if name in bounds
         for low, high in [bounds[name]]
+        if column.type != "date" or max(abs(low), abs(high)) < _DAYS
     ]
     return "".join(conditions)
 
 
+_DAYS = 700_000
+"""From 1970 on, and back: these days have years of four digits, as a literal's have."""
+_SUFFIXES = {"long": "L", "short": "S", "byte": "Y"}
+
+
 def _sql(value: int, kind: ColumnType) -> str:
-    return f"DATE_FROM_UNIX_DATE({value})" if kind == "date" else str(value)
+    if kind == "date":
+        return f"DATE'{_EPOCH + timedelta(days=value)}'"
+    return f"{value}{_SUFFIXES.get(kind, '')}"
 
 
 def _kept(batch: Batch, absent: str | None) -> dict[str, str]:

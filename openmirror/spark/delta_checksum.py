@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from openmirror.spark.scala import each, given
+
 
 @dataclass(frozen=True, kw_only=True)
 class DeltaChecksum:
@@ -61,19 +63,6 @@ class Agreement:
 def versions(transactions: Any) -> dict[str, int]:
     """The version of each application, of Delta's own values."""
     return {str(one.appId()): int(one.version()) for one in each(transactions)}
-
-
-def given(option: Any) -> Any | None:
-    """What an option of Scala's holds."""
-    return None if option.isEmpty() else option.get()
-
-
-def each(items: Any) -> list[Any]:
-    """What a collection of Scala's or Java's holds."""
-    found, iterator = [], items.iterator()
-    while iterator.hasNext():
-        found.append(iterator.next())
-    return found
 
 
 def _paths(files: Any) -> list[str]:

@@ -1,8 +1,8 @@
-"""One transaction of Delta's own, whose data file somebody else has written.
+"""One transaction of Delta's own, of which the caller says what it has read and what it changes.
 
 By classes that only open-source Delta Lake has. What Spark's writers and MERGE do between reading a
-table and its commit is left out; what makes a commit safe is Delta's: the transaction, its check
-for conflicts with commits that landed meanwhile, checksums, checkpoints.
+table and its commit is the caller's, or left out; what makes a commit safe is Delta's: the
+transaction, its check for conflicts with commits that landed meanwhile, checksums, checkpoints.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ from urllib.parse import unquote
 
 from py4j.java_gateway import JavaClass
 from py4j.protocol import Py4JError
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from openmirror.ports import Transaction
 from openmirror.ports.new_files import NewFile
-from openmirror.spark.delta_checksum import Agreement, DeltaChecksum, each
-from openmirror.spark.state_ahead import delta_log, no_value, singleton
+from openmirror.spark.deletion_vectors import FilesRead, TakenOut
+from openmirror.spark.delta_checksum import Agreement, DeltaChecksum
+from openmirror.spark.scala import class_of, each, mapping, no_value, sequence, singleton, some
+from openmirror.spark.state_ahead import delta_log
 
 _ACTION = "org.apache.spark.sql.delta.actions.Action$"
-_CONVERTERS = "scala.jdk.javaapi.CollectionConverters"
 _MAP = "scala.collection.immutable.Map$"
 _METRICS = "org.apache.spark.sql.execution.metric.SQLMetrics"
 _ENCRYPTION = "parquet.crypto.factory.class"
@@ -131,67 +132,99 @@ class DeltaTransaction:
         """What of this version's checksum is what the log comes to, which is read for it."""
         return Agreement.of(self.checksum, self._snapshot)
 
+    def files(self, condition: str, alias: str) -> FilesRead:
+        """The data files that may have a row of this condition, which is SQL over the table by an
+        alias. Any commit that adds data files, or changes one of these, is a conflict now."""
+        of_none = FilesRead(self.session, self._log, self._transaction, self._sequence([]))
+        filtered = of_none.rows().alias(alias).where(condition)
+        resolved = filtered._jdf.queryExecution().analyzed().condition()
+        found = self._transaction.filterFiles(self._sequence([resolved]), True)
+        return FilesRead(self.session, self._log, self._transaction, found)
+
+    def written(self, rows: DataFrame) -> list[Any]:
+        """Delta's actions by which rows come, under the table's own names. Writes data files."""
+        return each(self._transaction.writeFiles(rows._jdf))
+
+    def replace(
+        self,
+        gone: TakenOut,
+        come: Sequence[Any],
+        same: str,
+        transaction: Transaction,
+        batch_record: str,
+    ) -> int:
+        """Put rows that were `written` in place of others, which `same` names to people, as SQL.
+
+        Returns the version. Raises Delta's conflicts.
+        """
+        self._register({"numDeletedRows": gone.rows, "numRemovedFiles": gone.files})
+        operation = self._write(batch_record, replaced=True, on=same)
+        return self._commit([*gone.actions, *come], transaction, operation)
+
     def commit(self, transaction: Transaction, batch_record: str, files: Sequence[NewFile]) -> int:
         """Put new files in place of all that was read, or beside what is there, if nothing was.
 
         Returns the version. Raises Delta's conflicts.
         """
         now = int(time.time() * 1000)
-        self._measure(files)
+        self._register(
+            {
+                "numFiles": len(files),
+                "numOutputRows": sum(new.rows for new in files),
+                "numOutputBytes": sum(new.bytes for new in files),
+                "numRemovedFiles": len(self._read),
+                "numRemovedBytes": sum(int(file.size()) for file in self._read),
+            }
+        )
         if not self._may_checkpoint():
             hooks = self._transaction.postCommitHooks()
             getattr(hooks, "$minus$eq")(singleton(self.session, _CHECKPOINT_HOOK))
         actions = [file.remove() for file in self._read]
         actions += [self._action(add=_add(new, now)) for new in files]
-        actions.append(
-            self._action(
-                txn={
-                    "appId": transaction.app_id,
-                    "version": transaction.version,
-                    "lastUpdated": now,
-                }
-            )
+        operation = self._write(batch_record, replaced=bool(self._read))
+        return self._commit(actions, transaction, operation)
+
+    def _commit(self, actions: Sequence[Any], transaction: Transaction, operation: Any) -> int:
+        applied = self._action(
+            txn={
+                "appId": transaction.app_id,
+                "version": transaction.version,
+                "lastUpdated": int(time.time() * 1000),
+            }
         )
-        return int(self._transaction.commit(self._sequence(actions), self._write(batch_record)))
+        return int(self._transaction.commit(self._sequence([*actions, applied]), operation))
 
     def _may_checkpoint(self) -> bool:
         """Whether Delta decides by itself: where the table says how often, or it has been long."""
         behind = self.version + 1 - int(self._snapshot.checkpointProvider().version())
         return behind >= _RARELY or _CHECKPOINT_INTERVAL in self.properties
 
-    def _measure(self, files: Sequence[NewFile]) -> None:
+    def _register(self, metrics: Mapping[str, int]) -> None:
         """What the table's history says of the commit, as of one by Spark."""
-        found = {
-            "numFiles": len(files),
-            "numOutputRows": sum(new.rows for new in files),
-            "numOutputBytes": sum(new.bytes for new in files),
-            "numRemovedFiles": len(self._read),
-            "numRemovedBytes": sum(int(file.size()) for file in self._read),
-        }
-        metrics, create = self._class("java.util.HashMap")(), self._class(_METRICS).createMetric
+        registered = class_of(self.session, "java.util.HashMap")()
+        create = class_of(self.session, _METRICS).createMetric
         context = self.session.sparkContext._jsc.sc()
-        for name, value in found.items():
+        for name, value in metrics.items():
             metric = create(context, name)
             metric.set(value)
-            metrics.put(name, metric)
+            registered.put(name, metric)
         as_map = getattr(singleton(self.session, _MAP), "from")
         self._transaction.registerSQLMetrics(
-            self.session._jsparkSession, as_map(self._class(_CONVERTERS).asScala(metrics))
+            self.session._jsparkSession, as_map(mapping(self.session, registered))
         )
 
-    def _write(self, batch_record: str) -> Any:
-        """The operation, as the table's history has it."""
-        whole, none, some = bool(self._read), self._none, self._class("scala.Some")
-        modes = self._class("org.apache.spark.sql.SaveMode")
-        return self._class(_WRITE)(
-            modes.Overwrite if whole else modes.Append,
+    def _write(self, batch_record: str, *, replaced: bool, on: str | None = None) -> Any:
+        """The operation, as the table's history has it: all rows were replaced, some, or none."""
+        none, modes = self._none, class_of(self.session, "org.apache.spark.sql.SaveMode")
+        return class_of(self.session, _WRITE)(
+            modes.Overwrite if replaced else modes.Append,
             none,
-            some("true") if whole else none,
-            some(batch_record),
-            none,
+            some(self.session, "true") if replaced and on is None else none,
+            some(self.session, batch_record),
             none,
             none,
             none,
+            none if on is None else some(self.session, on),
             none,
         )
 
@@ -199,14 +232,7 @@ class DeltaTransaction:
         return singleton(self.session, _ACTION).fromJson(json.dumps(action))
 
     def _sequence(self, items: Iterable[Any]) -> Any:
-        listed = self._class("java.util.ArrayList")()
-        for item in items:
-            listed.add(item)
-        return self._class(_CONVERTERS).asScala(listed).toSeq()
-
-    def _class(self, name: str) -> Any:
-        """By its whole name: each part of a dotted one is looked for in every jar."""
-        return getattr(self.session._jvm, name)
+        return sequence(self.session, items)
 
 
 def is_known(session: SparkSession) -> bool:

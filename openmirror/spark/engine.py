@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from openmirror.plan import Batch
-from openmirror.plan.features import CHANGE_DATA_FEED
+from openmirror.plan.features import CHANGE_DATA_FEED, hides_places
 from openmirror.plan.maintenance_steps import MaintenanceStep
 from openmirror.plan.observed import TypeChange
 from openmirror.ports import BadFile, CommitResult, Converter, Prepared, Transaction
@@ -56,7 +56,7 @@ from openmirror.spark.prepared import (
 )
 from openmirror.spark.reading import read_changes
 from openmirror.spark.reading_here import ReadingHere
-from openmirror.spark.replacing_keys import are_unique, knows_how, replace_keys
+from openmirror.spark.replacing_rows import replace_rows
 from openmirror.spark.state_ahead import StateAhead
 from openmirror.spark.transacting import activate, bind, commit_outcome, fresh_session
 from openmirror.spark.version_commits import begin_history, commit_versions
@@ -104,7 +104,8 @@ class SparkEngine:
         self._settings = dict(settings or {})
         self._copies = copies
         self._small_table = small_table
-        writes = small_tables is not None and is_known(spark)
+        self._knows_delta = is_known(spark)
+        writes = small_tables is not None and self._knows_delta
         self._direct = DirectCommits(small_tables if writes else None, small_table)
         self._here = ReadingHere(self._direct, small_batches, large_inserts, copies)
         self._ahead = StateAhead(self._fresh)
@@ -301,8 +302,9 @@ class SparkEngine:
                 committing.append(rows.frame, *written)
             case Commit.OVERWRITE:
                 committing.overwrite(session, rows.frame, *written)
-            case Commit.REPLACE_KEYS:
-                replace_keys(session, rows.frame, *written)
+            case Commit.REPLACE_ROWS:
+                if not replace_rows(session, rows, *written):
+                    committing.merge(session, rows, batch, table)
             case Commit.MERGE:
                 committing.merge(session, rows, batch, table)
         return deferred
@@ -329,23 +331,24 @@ class SparkEngine:
         # A truncate that marks rows, or closes versions, keeps all of them.
         keeps_all = batch.soft is not None or batch.is_of_history
         marks_all = prepared.truncates and batch.soft is not None
-        unique_at = batch.unique_at
-        if unique_at is not None and (batch.soft or batch.hardens or not knows_how(session)):
-            unique_at = None
-        asks = batch.kind is BatchKind.EXTEND and (is_folded or unique_at is not None)
+        # What is marked, or closed, keeps values that the batch does not have.
+        is_whole = (
+            isinstance(prepared, FoldedPrepared) or has_whole_rows(prepared, batch)
+        ) and not keeps_all
+        needs = needs_of(prepared, batch)
+        may_replace = self._knows_delta and is_whole and needs.merges
+        asks = batch.kind is BatchKind.EXTEND and (is_folded or may_replace)
         return BatchShape(
             kind=batch.kind,
             truncates=prepared.truncates and not keeps_all,
             rewrites=must_rewrite(batch) or batch.hardens or marks_all,
             widens=bool(union.widened),
             adds_columns=bool(union.added),
-            needs=needs_of(prepared, batch),
+            needs=needs,
             folded_here=is_folded,
             direct=begun is not None and self._direct.writes_many(table),
-            whole_rows=isinstance(prepared, FoldedPrepared) or has_whole_rows(prepared, batch),
-            rows=prepared.counts.operations,
-            keys=frozenset(positions_of(union.schema, batch.frozen.key_columns)),
-            unique_at=unique_at,
+            whole_rows=is_whole,
+            knows_delta=self._knows_delta,
             table=self._current(batch, session, table, begun) if asks else None,
         )
 
@@ -378,16 +381,6 @@ class SparkEngine:
                 committing.create_empty(session, create, self._spark_path(table), transaction)
         return outcome.result
 
-    def has_unique_keys(self, table: StorePath, keys: tuple[str, ...], version: int) -> bool | None:
-        """Ask the rows of a table, in one query of its keys; None where nothing comes of it."""
-        place, session = self._spark_path(table), self._fresh()
-        with spark_is_alive(), storage_answers(table), commit_outcome() as outcome:
-            current = self._ahead.current(session, place)
-            if current is None or current.version != version or not knows_how(session):
-                return None
-            unique = are_unique(session, place, keys, version)
-        return unique if outcome.result is CommitResult.DONE else None
-
     def maintain(self, table: StorePath, step: MaintenanceStep) -> CommitResult:
         """Do one step of maintenance, in a session that carries no transaction."""
         place = self._spark_path(table)
@@ -413,6 +406,8 @@ def _as_first_rows(folded: DataFrame) -> DataFrame:
 def must_rewrite(batch: Batch) -> bool:
     """Whether the table's schema changes as no other commit can do it."""
     union = batch.union
+    if any(hides_places(column.name) for column in union.added):
+        return True  # there may be deletion vectors, which none of the new files has
     if needs_mapping(column.name for column in union.added):
         before = set(union.schema.names) - {column.name for column in union.added}
         if not needs_mapping(before):

@@ -63,11 +63,16 @@ def in_place(columns: Sequence[str], values: Mapping[str, Column]) -> list[Colum
     return [values.get(name, F.col(name)).alias(name) for name in columns]
 
 
-def same_key(keys: Sequence[str]) -> Column:
-    """Where a row `t` of the table and a row `s` of a batch have one key, NULL being a value."""
+def same_key(keys: Sequence[str], not_null: frozenset[str] = frozenset()) -> Column:
+    """Where a row `t` of the table and a row `s` of a batch have one key, NULL being a value.
+
+    Of keys that are NULL in no row of the batch it is the same, and joins by one value instead of
+    two.
+    """
     same = F.lit(True)
     for key in keys:
-        same = same & F.col(f"t.{key}").eqNullSafe(F.col(f"s.{key}"))
+        own, other = F.col(f"t.{key}"), F.col(f"s.{key}")
+        same = same & (own == other if key in not_null else own.eqNullSafe(other))
     return same
 
 

@@ -22,9 +22,9 @@ from pyspark.sql import SparkSession
 
 from openmirror.plan.features import CHANGE_DATA_FEED, DELETION_VECTORS
 from openmirror.spark.choosing import CurrentTable
+from openmirror.spark.scala import no_value
 
 _DELTA_LOG = "org.apache.spark.sql.delta.DeltaLog"
-_NONE = "scala.None$"
 _MOST_WAITING = 8
 
 
@@ -104,7 +104,6 @@ def _current(session: SparkSession, table: str) -> CurrentTable | None:
         files, size = int(snapshot.numOfFiles()), int(snapshot.sizeInBytes())
         properties = snapshot.metadata().configuration()
         return CurrentTable(
-            version=int(snapshot.version()),
             files=files,
             bytes=size,
             has_change_data_feed=_is_on(properties, CHANGE_DATA_FEED),
@@ -133,13 +132,3 @@ def delta_log(session: SparkSession, table: str) -> Any | None:
     """Delta's own log of a table; None where this Delta has no such class."""
     log = getattr(session._jvm, _DELTA_LOG)
     return log.forTable(session._jsparkSession, table) if isinstance(log, JavaClass) else None
-
-
-def singleton(session: SparkSession, name: str) -> Any:
-    """An object of Scala's, by the name of its class, which ends in `$`."""
-    return getattr(getattr(session._jvm, name), "MODULE$")
-
-
-def no_value(session: SparkSession) -> Any:
-    """Scala's `None`."""
-    return singleton(session, _NONE)

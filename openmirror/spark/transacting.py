@@ -75,18 +75,8 @@ def writer(
     """A writer to a Delta path that says its transaction itself, besides the session."""
     path = table.replace("`", "``")
     to = frame.writeTo(f"delta.`{path}`").using("delta")
-    for name, value in in_options(transaction, batch_record).items():
-        to = to.option(name, value)
-    return to
-
-
-def in_options(transaction: Transaction, batch_record: str) -> dict[str, str]:
-    """The transaction as a writer takes it."""
-    return {
-        "txnAppId": transaction.app_id,
-        "txnVersion": str(transaction.version),
-        "userMetadata": batch_record,
-    }
+    to = to.option("txnAppId", transaction.app_id).option("txnVersion", str(transaction.version))
+    return to.option("userMetadata", batch_record)
 
 
 class Outcome:

@@ -17,9 +17,6 @@ from openmirror.table.phases import Phase, Phases
 AppId = NewType("AppId", str)
 """An epoch as the Delta log names it: `openmirror/<mirror>/<folder>/<incarnation>/<epoch>`."""
 
-ANY_VERSION = -1
-"""Comes before every version of a log."""
-
 _OURS = "openmirror"
 
 
@@ -82,9 +79,6 @@ class BatchRecord:
     """When the observation began that it was planned by; None in those of versions before."""
     phases: Phases = field(default_factory=dict)
     """What its phases took up to the commit, whose own end nobody knew when this was written."""
-    unique_after: int | None = None
-    """A version of the log: if every key was in one row at most then, so it is after this commit
-    (`plan.unique_keys`). ANY_VERSION where it is so in any case; None where nobody knows."""
     committed_at: datetime | None = None
 
     @property
@@ -145,9 +139,6 @@ class TableLog:
     """For each fenced epoch the position that it had before; only read when nothing is live."""
     batch_record: BatchRecord | None = None
     """The newest commit of ours that is still in the log's history."""
-    has_unique_keys: bool = False
-    """Whether every key is in one row at most, as its commits say of themselves; where it is not
-    known to be so it may be so all the same."""
 
     @cached_property
     def epochs(self) -> Mapping[Epoch, Position]:

@@ -45,7 +45,6 @@ def encode(batch_record: BatchRecord) -> str:
             "schemaChanged": batch_record.schema_changed,
             "begunAt": _utc(batch_record.begun_at).isoformat() if batch_record.begun_at else None,
             "seconds": dict(batch_record.phases),
-            "uniqueAfter": batch_record.unique_after,
         },
         separators=(",", ":"),
     )
@@ -86,7 +85,6 @@ def _batch_record(value: Mapping[str, object]) -> BatchRecord:
         schema_changed=value.get("schemaChanged") is True,
         begun_at=_moment(value.get("begunAt")),
         phases=_phases(_mapping(value.get("seconds", {}))),
-        unique_after=_whole_or_none(value.get("uniqueAfter")),
     )
 
 
@@ -113,10 +111,6 @@ def _whole(value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
         raise TypeError(f"a whole number was expected, not {value!r}")
     return value
-
-
-def _whole_or_none(value: object) -> int | None:
-    return None if value is None else _whole(value)
 
 
 def _seconds(value: object) -> float:

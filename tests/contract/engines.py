@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType
 
@@ -26,13 +26,16 @@ from openmirror.formats.conversion import FileConverter
 from openmirror.formats.inspect import ChangeFileInspector
 from openmirror.plan import Batch
 from openmirror.plan.facts import Completeness, FileFacts, LandedFile
+from openmirror.plan.features import TableFeatures
 from openmirror.ports import BadFile, Entry, TableEngine
 from openmirror.ports.merge_rows import FoldedBatch
 from openmirror.protocol.names import ETag, TableFolder, TablePath
+from openmirror.protocol.rows import Marker
 from openmirror.protocol.schema import Column, ColumnType, TableSchema
 from openmirror.protocol.sequence import Sequence
 from openmirror.spark import committing
 from openmirror.spark.copies import Copies
+from openmirror.spark.deletion_vectors import FilesRead, TakenOut
 from openmirror.spark.engine import SparkEngine
 from openmirror.spark.new_data_files import DataFolder
 from openmirror.spark.places import local_spark_paths
@@ -58,9 +61,11 @@ class EngineRig(Protocol):
     """One engine over a root of its own, with one table's folder."""
 
     engine: TableEngine
+    features: TableFeatures
+    """What its tables are made with."""
 
     def land(self, number: int) -> LandedFile:
-        """Publish a change file with one row, an insert of the file's number, and inspect it."""
+        """Publish a change file with one row, the file's number under a new key, and inspect it."""
         ...
 
     def damage(self, file: LandedFile) -> LandedFile:
@@ -92,6 +97,7 @@ class OnDisk:
     """Real change files and real logs, below a local folder."""
 
     engine: TableEngine
+    features = TableFeatures()
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -101,8 +107,10 @@ class OnDisk:
         name = f"{number:020d}.parquet"
         path, sink = join(LANDING, name), io.BytesIO()
         # Enough of a value that damage can spare the footer.
-        table = pa.table({"id": [number], "v": ["x" * 5000]})
-        pq.write_table(table, sink, compression="none", use_dictionary=False)
+        columns: dict[str, Any] = {"id": [number], "v": ["x" * 5000]}
+        if self.upserts(number):
+            columns["__rowMarker__"] = pa.array([Marker.UPSERT.value], pa.int32())
+        pq.write_table(pa.table(columns), sink, compression="none", use_dictionary=False)
         data = sink.getvalue()
         etag = self.store.write(path, data)
         facts = ChangeFileInspector(self.store).inspect(
@@ -117,6 +125,10 @@ class OnDisk:
             modified=AT,
             facts=facts,
         )
+
+    def upserts(self, number: int) -> bool:
+        """Whether a file's row is an upsert, not an insert."""
+        return False
 
     def damage(self, file: LandedFile) -> LandedFile:
         data = bytearray(self.store.read(file.path).data)
@@ -138,7 +150,10 @@ class OnDisk:
 
 
 class InSpark(OnDisk):
-    """The product's engine."""
+    """The product's engine, over a table with deletion vectors: files of even numbers are upserts,
+    which replace rows where they lie, and the others are inserts, which it appends."""
+
+    features = TableFeatures(properties=(("delta.enableDeletionVectors", "true"),))
 
     def __init__(self, root: Path, spark: SparkSession, patch: pytest.MonkeyPatch) -> None:
         super().__init__(root)
@@ -149,8 +164,10 @@ class InSpark(OnDisk):
         return sorted(row["id"] for row in read_delta(self.root / TABLE))
 
     def meanwhile(self, act: Callable[[], None]) -> None:
-        """A row of the commit waits for it: rows are computed inside the transaction."""
+        """A row of an append waits for it, since rows are computed inside the transaction; a
+        replace of rows does it before it marks any."""
         append, begun, go = committing.append, self.root / "begun", self.root / "go"
+        without = FilesRead.without
 
         def other() -> None:
             assert _comes(begun)
@@ -167,7 +184,18 @@ class InSpark(OnDisk):
             finally:
                 thread.join(PATIENCE)
 
+        def later(files: FilesRead, found: DataFrame) -> TakenOut:
+            self._patch.setattr(FilesRead, "without", without)
+            thread = threading.Thread(target=act)
+            thread.start()
+            thread.join(PATIENCE)
+            return without(files, found)
+
         self._patch.setattr(committing, "append", waiting)
+        self._patch.setattr(FilesRead, "without", later)
+
+    def upserts(self, number: int) -> bool:
+        return number % 2 == 0
 
 
 class _EveryOther(SmallBatches):
@@ -180,6 +208,8 @@ class _EveryOther(SmallBatches):
 class Directly(InSpark):
     """The product's engine, where it writes the data files of batches itself: of those that begin
     with an odd number as of small ones, of the others as of large ones."""
+
+    features = TableFeatures()
 
     def __init__(self, root: Path, spark: SparkSession, patch: pytest.MonkeyPatch) -> None:
         super().__init__(root, spark, patch)
@@ -207,6 +237,9 @@ class Directly(InSpark):
 
     def meanwhile(self, act: Callable[[], None]) -> None:
         self._during.append(act)
+
+    def upserts(self, number: int) -> bool:
+        return False
 
 
 def _until(begun: str, go: str) -> Any:
@@ -267,6 +300,8 @@ class OnPaper(OnDisk):
 
 class InTheModel:
     """The simulation's model of Delta, over the store in memory."""
+
+    features = TableFeatures()
 
     def __init__(self) -> None:
         self.store = MemoryStore(lambda: AT)

@@ -97,6 +97,8 @@ def read(world: EngineRig, of: Batch) -> Prepared:
 
 def commit(world: EngineRig, of: Batch, prepared: Prepared | None = None) -> CommitResult:
     """Commit a batch as the product does, reading it first unless it was read before."""
+    if of.kind is BatchKind.REPLACE:
+        of = replace(of, features=world.features)
     held = prepared or read(world, of)
     batch_record = BatchRecord(
         operation=f"{of.epoch.number}-{of.last}",

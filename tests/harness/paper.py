@@ -121,9 +121,6 @@ class PaperEngine:
     ) -> CommitResult:
         return self._write(table, transaction, None, None, create)
 
-    def has_unique_keys(self, table: StorePath, keys: tuple[str, ...], version: int) -> bool | None:
-        return None  # its tables have no rows
-
     def maintain(self, table: StorePath, step: MaintenanceStep) -> CommitResult:
         """A commit that says so and nothing else; of a compaction one, as Delta's."""
         with self._lock:

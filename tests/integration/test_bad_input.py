@@ -170,9 +170,6 @@ class EachByItsOwn:
     ) -> CommitResult:
         return self._of(table).commit_without_rows(table, transaction, create)
 
-    def has_unique_keys(self, table: StorePath, keys: tuple[str, ...], version: int) -> bool | None:
-        return self._of(table).has_unique_keys(table, keys, version)
-
     def maintain(self, table: StorePath, step: MaintenanceStep) -> CommitResult:
         return self._of(table).maintain(table, step)
 

@@ -307,3 +307,16 @@ def test_a_truncate_beside_a_type_that_grows_leaves_a_table_that_every_reader_re
     mirror.reconcile_until_idle("t")
     assert mirror.rows("t") == [{"id": 2, "n": 1 << 40}]
     assert "delta.enableTypeWidening" not in log_of(mirror, "t").properties
+
+
+def test_a_column_comes_with_deletes_alone(by_spark: Watched) -> None:
+    table = by_spark
+    for start in (0, 100, 200):
+        table.apply(*((INSERT, start + at, "a") for at in range(2)))
+    table.last += 1
+    file = changes((DELETE, 1, "")).append_column("n", pa.array([7], pa.int32()))
+    table.mirror.zone.put("t", table.last, file)
+    assert isinstance(table.mirror.reconcile_until_idle("t"), Idle)
+    assert table.chosen[-1] is Commit.MERGE
+    assert {tuple(row) for row in table.mirror.rows("t")} == {("id", "v", "n")}
+    assert len(table.rows) == 5

@@ -270,9 +270,6 @@ class ModelDelta:
         self._may_fail()
         return result
 
-    def has_unique_keys(self, table: StorePath, keys: tuple[str, ...], version: int) -> bool | None:
-        return None  # no commit of the model gains by it
-
     def maintain(self, table: StorePath, step: MaintenanceStep) -> CommitResult:
         """Commits that carry no transaction: they change no row, and no position."""
         self.stall("begin", step)

@@ -173,9 +173,6 @@ class _Engine:
         self._schedule.stall()
         return self._inner.commit_without_rows(table, transaction, create)
 
-    def has_unique_keys(self, table: StorePath, keys: tuple[str, ...], version: int) -> bool | None:
-        return self._inner.has_unique_keys(table, keys, version)
-
     def maintain(self, table: StorePath, step: MaintenanceStep) -> CommitResult:
         self._schedule.stall()
         return self._inner.maintain(table, step)

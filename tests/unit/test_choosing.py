@@ -13,7 +13,6 @@ from openmirror.table.control import BatchKind
 
 SMALL = 1000
 TABLE = CurrentTable(
-    version=7,
     files=1,
     bytes=SMALL,
     has_change_data_feed=False,
@@ -33,14 +32,11 @@ MIXED = BatchShape(
     widens=False,
     adds_columns=False,
     whole_rows=True,
-    rows=100,
-    keys=frozenset({"c0"}),
-    unique_at=None,
+    knows_delta=True,
     table=TABLE,
 )
-UPSERTS = MergeNeeds(deletes=False, updates=True, inserts=True, not_null=frozenset({"c0"}))
 LARGE = replace(TABLE, files=9, bytes=9 * SMALL, has_deletion_vectors=True)
-IN_LARGE = replace(MIXED, needs=UPSERTS, folded_here=False, unique_at=7, table=LARGE)
+IN_LARGE = replace(MIXED, folded_here=False, table=LARGE)
 
 
 @pytest.mark.parametrize(
@@ -93,35 +89,26 @@ def test_no_table_is_small_where_the_setting_says_so() -> None:
 @pytest.mark.parametrize(
     ("given", "chosen"),
     [
-        ({}, Commit.REPLACE_KEYS),
-        ({"folded_here": True}, Commit.REPLACE_KEYS),
-        # Nobody knows that no key is in two rows, which an update would both change.
-        ({"unique_at": None}, Commit.MERGE),
-        # Another commit came between.
-        ({"unique_at": 6}, Commit.MERGE),
+        ({}, Commit.REPLACE_ROWS),
+        ({"folded_here": True}, Commit.REPLACE_ROWS),
+        ({"needs": DELETES}, Commit.REPLACE_ROWS),
         ({"table": None}, Commit.MERGE),
-        # Rows of a key that only go, or that become something else than the batch has.
-        ({"needs": replace(UPSERTS, deletes=True)}, Commit.MERGE),
+        # Delta's own classes are others than those that are known.
+        ({"knows_delta": False}, Commit.MERGE),
+        # Of rows that change, some values stay: partial updates, soft deletes, version columns.
         ({"whole_rows": False}, Commit.MERGE),
-        # A key that is NULL equals none.
-        ({"needs": replace(UPSERTS, not_null=frozenset())}, Commit.MERGE),
-        ({"keys": frozenset({"c0", "c1"})}, Commit.MERGE),
         # Its feed would have deletes and inserts in place of updates.
         ({"table": replace(LARGE, has_change_data_feed=True)}, Commit.MERGE),
         ({"table": replace(LARGE, has_deletion_vectors=False)}, Commit.MERGE),
         ({"widens": True}, Commit.MERGE),
         ({"adds_columns": True}, Commit.MERGE),
-        # Keys beside each other are in few files, and a MERGE reads no other.
-        ({"needs": replace(UPSERTS, bounds={"c0": (0, 1000)})}, Commit.MERGE),
-        ({"needs": replace(UPSERTS, bounds={"c0": (0, 1001)})}, Commit.REPLACE_KEYS),
-        ({"needs": replace(UPSERTS, bounds={"c0": (0, 9), "c1": (0, 1001)})}, Commit.REPLACE_KEYS),
         # What is cheaper still, or comes first.
         ({"needs": INSERTS}, Commit.APPEND),
         ({"folded_here": True, "table": replace(LARGE, files=2, bytes=SMALL)}, Commit.OVERWRITE),
         ({"truncates": True}, Commit.BEGIN_ANEW),
     ],
 )
-def test_upserts_of_unique_keys_of_a_large_table_need_no_merge(
+def test_whole_rows_of_a_large_table_with_deletion_vectors_need_no_merge(
     given: dict[str, Any], chosen: Commit
 ) -> None:
     assert choose(replace(IN_LARGE, **given), SMALL) is chosen

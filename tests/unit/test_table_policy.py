@@ -112,6 +112,17 @@ def test_a_feed_ends_before_a_column_comes_that_delta_cannot_feed() -> None:
         assert column in "".join(unmet(policy, log(column)))
 
 
+@pytest.mark.parametrize("asked", [True, OnceLarge.AUTO, None])
+def test_deletion_vectors_end_before_a_column_comes_that_hides_where_rows_lie(
+    asked: bool | OnceLarge | None,
+) -> None:
+    policy, there = TablePolicy(deletion_vectors=asked), log("id", enableDeletionVectors="true")
+    for column in ("_metadata", "_Metadata"):
+        assert due(policy, there, column).properties == ((DV, "false"),)
+        assert features_of_new(policy, schema(column)).properties == ((DV, "false"),)
+        assert bool(list(unmet(policy, log(column)))) is (asked is True)
+
+
 def test_clustering_is_by_what_the_table_has_already_and_set_only_when_it_differs() -> None:
     policy = TablePolicy(clustering=("later", "ID"))
     first = due(policy, log("id"), "later")

@@ -30,7 +30,6 @@ from openmirror.table.control.incarnation_record import (
 )
 from openmirror.table.control.maintenance import (
     FilesFound,
-    KeysChecked,
     Maintenance,
     MaintenanceAsked,
     StepBegun,
@@ -58,7 +57,6 @@ __all__ = [
     "FrozenOptions",
     "Hold",
     "IncarnationRecord",
-    "KeysChecked",
     "Maintenance",
     "MaintenanceAsked",
     "ManifestEntry",

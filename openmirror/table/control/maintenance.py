@@ -73,15 +73,6 @@ class StepFailed:
 
 
 @dataclass(frozen=True, kw_only=True)
-class KeysChecked:
-    """Whether every key of a table was in one row at most, at one version of its log."""
-
-    at: datetime
-    version: int
-    unique: bool
-
-
-@dataclass(frozen=True, kw_only=True)
 class MaintenanceAsked:
     """An operator asks for maintenance now, whatever the policy's bounds."""
 
@@ -111,8 +102,6 @@ class Maintenance:
     compacted: StepDone | None = None
     """A purge counts as one."""
     vacuumed: StepDone | None = None
-    keys: KeysChecked | None = None
-    """The last check, if there was one."""
     removed_through: datetime | None = None
     """Rows that were marked as deleted before this are removed."""
     failed: StepFailed | None = None
