@@ -70,7 +70,7 @@ def features_of(
     properties = {
         key: _flag(on)
         for key, on in _wanted(policy, union.schema, live_bytes).items()
-        if is_on(log, key) is not on
+        if is_on(log.properties, key) is not on
     }
     if _has_zoneless(union.schema) and not _has_zoneless(log.schema):
         properties[ZONELESS_TIMESTAMPS] = "supported"
@@ -84,9 +84,9 @@ def features_of(
     return TableFeatures(tuple(properties.items()), clustering, reclusters, unset)
 
 
-def is_on(log: TableLog, name: str) -> bool:
-    """Whether a property of the table that is true or false is true."""
-    return log.properties.get(name, "").lower() == "true"
+def is_on(properties: Mapping[str, str], name: str) -> bool:
+    """Whether a property of a table that is true or false is true."""
+    return properties.get(name, "").lower() == "true"
 
 
 def clustered_by(

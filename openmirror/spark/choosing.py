@@ -26,7 +26,7 @@ class Commit(StrEnum):
     OVERWRITE = "overwrite"
     """The whole table is written again, with the batch applied: one job for a small table."""
     REPLACE_ROWS = "replace-rows"
-    """Rows are marked where they lie, and what they become is added: of a large table only keys are
+    """Rows are taken out where they lie, and what they become is added: of the table only keys are
     read for it."""
     MERGE = "merge"
     """Delta's own, of whatever else changes rows."""
@@ -69,7 +69,7 @@ class BatchShape:
     """Whether each row that it changes goes, or becomes the batch's row whatever it was: not by a
     partial update, nor a mark, nor only where its version column says so."""
     knows_delta: bool
-    """Whether Delta's own classes are those by which this process marks rows in data files."""
+    """Whether Delta's own classes are those by which this process takes rows out of data files."""
     table: CurrentTable | None = None
     """None where nobody knows."""
 
@@ -91,7 +91,7 @@ def choose(shape: BatchShape, small_table: int) -> Commit:
 
 
 def _replaces_rows(shape: BatchShape) -> bool:
-    """Whether the rows that go, or become others, may be marked, and what they become be added.
+    """Whether the rows that go, or become others, may be taken out, and what they become be added.
 
     A change feed would show that as deletes and inserts.
     """

@@ -237,7 +237,7 @@ class DeltaTransaction:
 
 def is_known(session: SparkSession) -> bool:
     """Whether this Delta's classes are those that this was written for: nobody promises them."""
-    delta = getattr(session._jvm, _DELTA)
+    delta = class_of(session, _DELTA)
     try:
         return isinstance(delta, JavaClass) and str(delta.VERSION()).startswith(_VERSION)
     except Py4JError:

@@ -331,10 +331,7 @@ class SparkEngine:
         # A truncate that marks rows, or closes versions, keeps all of them.
         keeps_all = batch.soft is not None or batch.is_of_history
         marks_all = prepared.truncates and batch.soft is not None
-        # What is marked, or closed, keeps values that the batch does not have.
-        is_whole = (
-            isinstance(prepared, FoldedPrepared) or has_whole_rows(prepared, batch)
-        ) and not keeps_all
+        is_whole = has_whole_rows(prepared, batch)
         needs = needs_of(prepared, batch)
         may_replace = self._knows_delta and is_whole and needs.merges
         asks = batch.kind is BatchKind.EXTEND and (is_folded or may_replace)

@@ -58,8 +58,15 @@ def needs_of(prepared: SparkPrepared | FoldedPrepared, batch: Batch) -> MergeNee
     )
 
 
-def has_whole_rows(prepared: SparkPrepared, batch: Batch) -> bool:
-    """Whether each merge row replaces what it matches, whole and whatever that is."""
+def has_whole_rows(prepared: SparkPrepared | FoldedPrepared, batch: Batch) -> bool:
+    """Whether each merge row replaces what it matches, whole and whatever that is.
+
+    What is marked, or closed, keeps values that the batch does not have.
+    """
+    if batch.soft is not None or batch.is_of_history:
+        return False
+    if isinstance(prepared, FoldedPrepared):
+        return True
     return not prepared.marked.absent and version_column_of(batch) is None
 
 

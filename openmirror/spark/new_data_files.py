@@ -16,6 +16,8 @@ from typing import Any
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
+from openmirror.spark.scala import class_of
+
 _THIS_MACHINE = "file"
 
 
@@ -24,8 +26,8 @@ class DataFolder:
 
     def __init__(self, session: SparkSession, folder: Any, settings: Any) -> None:
         """`folder` is the table's, as a path of Hadoop's, which `settings` of Hadoop lead to."""
-        self._path_of: Any = getattr(session._jvm, "org.apache.hadoop.fs.Path")
-        self._copy = getattr(session._jvm, "org.apache.hadoop.fs.FileUtil").copy
+        self._path_of: Any = class_of(session, "org.apache.hadoop.fs.Path")
+        self._copy = class_of(session, "org.apache.hadoop.fs.FileUtil").copy
         self._folder, self._settings = folder, settings
         self._files = folder.getFileSystem(settings)
         self._own: tempfile.TemporaryDirectory[str] | None = None

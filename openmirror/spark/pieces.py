@@ -20,6 +20,7 @@ from openmirror.plan.read_rules import ReadRules
 from openmirror.ports import Part
 from openmirror.protocol.sequence import Sequence as Number
 from openmirror.spark.places import SparkPaths
+from openmirror.spark.scala import class_of
 from openmirror.table.layout import PART_NUMBER, name_of
 
 _DIGITS = 20
@@ -86,7 +87,7 @@ def pieces(
 
 def spelled(session: SparkSession, path: str) -> str:
     """A path as Spark's `_metadata.file_path` has it: a URI, with Java's own quoting."""
-    java_path: Any = getattr(session._jvm, "org.apache.hadoop.fs.Path")
+    java_path: Any = class_of(session, "org.apache.hadoop.fs.Path")
     uri = f"file:{path}" if path.startswith("/") else path
     return str(java_path(uri).toUri().toString())
 

@@ -1,6 +1,7 @@
-"""Which tables a commit may write to without Spark: those of which all that matters is known here.
+"""Which tables a commit may write to without Spark's own writers: those of which all that matters
+is known here.
 
-A value from values, of what a table's log says: each table that is not plain is left to Spark.
+Values from values, of what a table's log says: every other table is left to Spark.
 """
 
 from __future__ import annotations
@@ -9,13 +10,16 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from openmirror.plan.features import CHANGE_DATA_FEED, DELETION_VECTORS
+from openmirror.plan.features import CHANGE_DATA_FEED, DELETION_VECTORS, is_on
 from openmirror.plan.retention import KEPT
 from openmirror.protocol.schema import TableSchema
 
 _FEATURES = frozenset({"appendOnly", "invariants", "timestampNtz"})
 """A schema without metadata has no invariants, and Delta itself refuses to take rows out of a table
 that is append-only."""
+_ROW_TRACKING = "delta.enableRowTracking"
+_KNOWN = ("comment", "delta.columnMapping.", "delta.typeChanges")
+"""What a column's metadata may say. Others have values computed, or keys compared, otherwise."""
 _OLDEST_WITH_FEATURES = 7
 _NEWEST_WITHOUT_MORE = 2
 """Writers from version 3 on check constraints, generate columns, and keep a change feed."""
@@ -51,6 +55,20 @@ def is_plain(protocol: Mapping[str, Any], metadata: Mapping[str, Any], schema: T
         and not metadata.get("partitionColumns")
         and _is_silent(metadata.get("configuration") or {})
         and _fields(metadata) == [_field(c.name, c.type) for c in schema.columns]
+    )
+
+
+def may_replace_rows(metadata: Mapping[str, Any], schema: TableSchema) -> bool:
+    """Whether rows of a table may be taken out where they lie, and others be added in the columns
+    of this schema: nobody follows each row, and no column has rules of its own."""
+    properties: Mapping[str, str] = metadata.get("configuration") or {}
+    fields = _fields(metadata)
+    return (
+        is_on(properties, DELETION_VECTORS)
+        and not is_on(properties, CHANGE_DATA_FEED)
+        and not is_on(properties, _ROW_TRACKING)
+        and [(f["name"], f["type"]) for f in fields] == [(c.name, c.type) for c in schema.columns]
+        and all(key.startswith(_KNOWN) for field in fields for key in field["metadata"])
     )
 
 

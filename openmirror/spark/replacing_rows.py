@@ -7,29 +7,24 @@ of it. So the table is joined once, by its keys alone (`choosing` says when it i
 
 from __future__ import annotations
 
-import json
 from concurrent.futures import ThreadPoolExecutor
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from openmirror.plan import Batch
-from openmirror.plan.features import CHANGE_DATA_FEED, DELETION_VECTORS
 from openmirror.ports import Transaction
 from openmirror.ports.merge_rows import KIND, MAY_INSERT, MergeKind, positional, positions_of
-from openmirror.protocol.schema import TableSchema
 from openmirror.spark.committing import within
 from openmirror.spark.deletion_vectors import FILE, INDEX, FilesRead
 from openmirror.spark.delta_transaction import DeltaTransaction
 from openmirror.spark.frames import MergeRows, named, quoted, same_key
 from openmirror.spark.holding import held
+from openmirror.spark.plain_tables import may_replace_rows
 from openmirror.spark.transacting import activate
 
 _NUMBER = "number"
 """Of a merge row, among those of its batch."""
-_ROW_TRACKING = "delta.enableRowTracking"
-_KNOWN = ("comment", "delta.columnMapping.", "delta.typeChanges")
-"""What a column's metadata may say. Others have values computed, or keys compared, otherwise."""
 
 
 def replace_rows(
@@ -74,23 +69,9 @@ def replace_rows(
 
 
 def _begun(session: SparkSession, batch: Batch, table: str) -> DeltaTransaction | None:
-    """A transaction over the table, if that has just what this writes: rows that may be marked, in
-    the columns of the batch, and nobody who follows each row."""
     begun = DeltaTransaction.begin(session, table)
-    if begun is None:
-        return None
-    is_on = {name for name, value in begun.properties.items() if value.lower() == "true"}
-    if DELETION_VECTORS not in is_on or is_on & {CHANGE_DATA_FEED, _ROW_TRACKING}:
-        return None
-    return begun if _has_columns(begun, batch.union.schema) else None
-
-
-def _has_columns(begun: DeltaTransaction, schema: TableSchema) -> bool:
-    fields = json.loads(begun.metadata["schemaString"])["fields"]
-    names = [(field["name"], field["type"]) for field in fields]
-    return names == [(column.name, column.type) for column in schema.columns] and all(
-        name.startswith(_KNOWN) for field in fields for name in field["metadata"]
-    )
+    is_fit = begun is not None and may_replace_rows(begun.metadata, batch.union.schema)
+    return begun if is_fit else None
 
 
 def _found(

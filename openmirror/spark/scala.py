@@ -1,4 +1,4 @@
-"""Values of Scala's, as py4j hands them over: Delta's own classes take and give them."""
+"""Classes by name, and values of Scala's, as py4j hands them over."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ _SOME = "scala.Some"
 
 
 def class_of(session: SparkSession, name: str) -> Any:
-    """By its whole name: each part of a dotted one is looked for in every jar."""
+    """By its whole name: each part of a dotted one is looked for in every jar, under every import.
+
+    One that is not there is no `JavaClass`.
+    """
     return getattr(session._jvm, name)
 
 

@@ -20,12 +20,13 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from openmirror.plan.features import CHANGE_DATA_FEED, DELETION_VECTORS
+from openmirror.plan.features import CHANGE_DATA_FEED, DELETION_VECTORS, is_on
 from openmirror.spark.choosing import CurrentTable
-from openmirror.spark.scala import no_value
+from openmirror.spark.scala import class_of, given, no_value
 
 _DELTA_LOG = "org.apache.spark.sql.delta.DeltaLog"
 _MOST_WAITING = 8
+_ASKED = (CHANGE_DATA_FEED, DELETION_VECTORS)
 
 
 class StateAhead:
@@ -102,20 +103,18 @@ def _current(session: SparkSession, table: str) -> CurrentTable | None:
             return None
         # Asking for this is what computes the state.
         files, size = int(snapshot.numOfFiles()), int(snapshot.sizeInBytes())
-        properties = snapshot.metadata().configuration()
+        configuration = snapshot.metadata().configuration()
+        asked = {name: given(configuration.get(name)) for name in _ASKED}
+        properties = {name: str(value) for name, value in asked.items() if value is not None}
         return CurrentTable(
             files=files,
             bytes=size,
-            has_change_data_feed=_is_on(properties, CHANGE_DATA_FEED),
-            has_deletion_vectors=_is_on(properties, DELETION_VECTORS),
+            has_change_data_feed=is_on(properties, CHANGE_DATA_FEED),
+            has_deletion_vectors=is_on(properties, DELETION_VECTORS),
         )
     except (Py4JError, PySparkException):
         # The table is gone, or its log broken, or Spark has ended: the commit says which.
         return None
-
-
-def _is_on(properties: Any, name: str) -> bool:
-    return "true" in str(properties.get(name).toString()).lower()
 
 
 def newest_snapshot(session: SparkSession, table: str) -> Any | None:
@@ -130,5 +129,5 @@ def newest_snapshot(session: SparkSession, table: str) -> Any | None:
 
 def delta_log(session: SparkSession, table: str) -> Any | None:
     """Delta's own log of a table; None where this Delta has no such class."""
-    log = getattr(session._jvm, _DELTA_LOG)
+    log = class_of(session, _DELTA_LOG)
     return log.forTable(session._jsparkSession, table) if isinstance(log, JavaClass) else None

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, DataFrameWriterV2, SparkSession
 
 from openmirror.ports import CommitResult, Transaction
 from openmirror.spark.deciding import decide_tables
+from openmirror.spark.scala import class_of
 
 _APP_ID = "spark.databricks.delta.write.txnAppId"
 _VERSION = "spark.databricks.delta.write.txnVersion"
@@ -56,8 +57,7 @@ def fresh_session(spark: SparkSession, settings: Mapping[str, str] | None = None
 
 def activate(session: SparkSession) -> None:
     """Make a session the active one of this thread."""
-    # By its whole name: each part of a dotted one is looked for in every jar, under every import.
-    sessions = getattr(session._jvm, "org.apache.spark.sql.classic.SparkSession")
+    sessions = class_of(session, "org.apache.spark.sql.classic.SparkSession")
     sessions.setActiveSession(session._jsparkSession)
 
 

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType
 
@@ -35,7 +35,7 @@ from openmirror.protocol.schema import Column, ColumnType, TableSchema
 from openmirror.protocol.sequence import Sequence
 from openmirror.spark import committing
 from openmirror.spark.copies import Copies
-from openmirror.spark.deletion_vectors import FilesRead, TakenOut
+from openmirror.spark.deletion_vectors import FilesRead
 from openmirror.spark.engine import SparkEngine
 from openmirror.spark.new_data_files import DataFolder
 from openmirror.spark.places import local_spark_paths
@@ -44,6 +44,7 @@ from openmirror.stores.memory.files import MemoryStore
 from openmirror.table import layout
 from openmirror.table.layout import StorePath, join
 from openmirror.table.log import BrokenLog, TableLog
+from tests.harness.meanwhile import once_before
 from tests.harness.paper import PaperEngine
 from tests.simulation.delta_model import DAMAGED, ModelDelta
 from tests.zone import read_delta
@@ -167,7 +168,6 @@ class InSpark(OnDisk):
         """A row of an append waits for it, since rows are computed inside the transaction; a
         replace of rows does it before it marks any."""
         append, begun, go = committing.append, self.root / "begun", self.root / "go"
-        without = FilesRead.without
 
         def other() -> None:
             assert _comes(begun)
@@ -184,15 +184,13 @@ class InSpark(OnDisk):
             finally:
                 thread.join(PATIENCE)
 
-        def later(files: FilesRead, found: DataFrame) -> TakenOut:
-            self._patch.setattr(FilesRead, "without", without)
+        def beside() -> None:
             thread = threading.Thread(target=act)
             thread.start()
             thread.join(PATIENCE)
-            return without(files, found)
 
         self._patch.setattr(committing, "append", waiting)
-        self._patch.setattr(FilesRead, "without", later)
+        once_before(self._patch, FilesRead, "without", beside)
 
     def upserts(self, number: int) -> bool:
         return number % 2 == 0

@@ -20,6 +20,7 @@ from openmirror.spark.choosing import Commit, choose
 from openmirror.spark.engine import SparkEngine
 from openmirror.spark.state_ahead import StateAhead, newest_snapshot
 from openmirror.spark.transacting import fresh_session
+from tests.harness.meanwhile import once_before
 from tests.integration.test_policies import log_of, settings
 from tests.zone import EVERY_PATH, Mirror, Paths, Zone
 
@@ -110,14 +111,7 @@ def a_foreign_row(table: Watched) -> None:
 
 def when_written(patch: Patch, act: Callable[[], None]) -> None:
     """Do something once, when the table that is to be written again has been looked up."""
-    writer = committing.writer
-
-    def later(*given: Any) -> Any:
-        patch.setattr(committing, "writer", writer)
-        act()
-        return writer(*given)
-
-    patch.setattr(committing, "writer", later)
+    once_before(patch, committing, "writer", act)
 
 
 def test_a_commit_that_lands_before_a_whole_table_is_written_is_in_what_is_written(

@@ -23,6 +23,7 @@ from openmirror.spark.engine import SparkEngine
 from openmirror.spark.new_data_files import DataFolder
 from openmirror.spark.transacting import fresh_session
 from openmirror.table import layout
+from tests.harness.meanwhile import once_before
 from tests.integration.test_commit_paths import DELETE, INSERT, Patch
 from tests.integration.test_direct_commits import Direct
 from tests.integration.test_policies import log_of
@@ -43,14 +44,7 @@ def table(mirror: Mirror, monkeypatch: Patch) -> Direct:
 
 def when_put(patch: Patch, act: Callable[[], None]) -> None:
     """Do something once, when a commit has begun and its first file is about to be put."""
-    put = DataFolder.put
-
-    def later(*of: Any) -> bool:
-        patch.setattr(DataFolder, "put", put)
-        act()
-        return put(*of)
-
-    patch.setattr(DataFolder, "put", later)
+    once_before(patch, DataFolder, "put", act)
 
 
 def test_inserts_are_written_here_with_and_without_markers(table: Direct) -> None:

@@ -20,6 +20,7 @@ from openmirror.spark import engine
 from openmirror.spark.altering import set_properties
 from openmirror.spark.choosing import Commit
 from openmirror.spark.deletion_vectors import FilesRead
+from tests.harness.meanwhile import once_before
 from tests.integration.test_commit_paths import (
     DELETE,
     INSERT,
@@ -147,14 +148,7 @@ def test_rows_that_are_replaced_have_the_place_of_what_replaced_them(table: Watc
 
 def when_chosen(patch: Patch, act: Callable[[], None]) -> None:
     """Do something once, between the choice of the commit and its beginning."""
-    inner = engine.replace_rows
-
-    def later(*given: Any) -> bool:
-        patch.setattr(engine, "replace_rows", inner)
-        act()
-        return inner(*given)
-
-    patch.setattr(engine, "replace_rows", later)
+    once_before(patch, engine, "replace_rows", act)
 
 
 def test_a_commit_that_lands_before_rows_are_replaced_is_not_lost(
@@ -180,16 +174,10 @@ def test_a_commit_that_lands_while_rows_are_replaced_is_a_conflict(
 ) -> None:
     upserts(table, "a", "b")
     table.apply((INSERT, 7, "h"))
-    inner = FilesRead.without
-
-    def once(files: FilesRead, found: DataFrame) -> Any:
-        monkeypatch.setattr(FilesRead, "without", inner)
-        with ThreadPoolExecutor() as others:
-            others.submit(act, table).result()
-        return inner(files, found)
-
-    monkeypatch.setattr(FilesRead, "without", once)
-    table.apply((UPSERT, 0, "A"), (DELETE, 7, ""))
+    with ThreadPoolExecutor() as others:
+        # On a thread of its own: which session is active is an affair of each.
+        once_before(monkeypatch, FilesRead, "without", lambda: others.submit(act, table).result())
+        table.apply((UPSERT, 0, "A"), (DELETE, 7, ""))
     assert len(table.chosen) == 4, "the first attempt was no conflict"
     foreign = [(50, "foreign")] if act is a_foreign_row else []
     assert table.rows == [(0, "A"), (1, "b"), *foreign]
