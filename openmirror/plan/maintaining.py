@@ -16,6 +16,8 @@ from openmirror.table.log import TableLog
 
 _LEFT_ALONE = timedelta(hours=1)
 """After a survey, where only time has passed since."""
+_NEVER_IDLE = timedelta(hours=1)
+"""So long a VACUUM is left to a time at which the table has nothing to do."""
 _SHORTEST, _DAY = timedelta(hours=1), timedelta(days=1)
 _FIRST_DELAY, _LONGEST_DELAY = timedelta(minutes=1), timedelta(days=1)
 """After steps that failed; doubled with each further one."""
@@ -106,9 +108,7 @@ def survey_is_due(observed: ObservedState, decision: Decision) -> bool:
         return True
     if commits_since_survey(observed) >= policy.every_commits:
         return True
-    if known.found is None or observed.at - known.found.at <= _LEFT_ALONE:
-        return False
-    return _is_vacuum_due(observed, known)
+    return _has_aged(observed, known) and _is_vacuum_due(observed, known)
 
 
 def is_pressing(observed: ObservedState, decision: Decision) -> bool:
@@ -118,8 +118,13 @@ def is_pressing(observed: ObservedState, decision: Decision) -> bool:
         return False
     if commits_since_survey(observed) >= _policy(observed).pressing_commits:
         return True
+    if known is None:
+        return False
     # Else it would be compacted each time, and its dead files would stay for ever.
-    return known is not None and known.again and _is_vacuum_due(observed, known)
+    if known.again and _is_vacuum_due(observed, known):
+        return True
+    # Few commits can leave many bytes, and whoever has one a minute is never idle either.
+    return _has_aged(observed, known) and _is_vacuum_due(observed, known, beyond=_NEVER_IDLE)
 
 
 def may_maintain(observed: ObservedState, decision: Decision) -> bool:
@@ -171,14 +176,21 @@ def _policy(observed: ObservedState) -> MaintenancePolicy:
     return observed.policy.maintenance
 
 
-def _is_vacuum_due(observed: ObservedState, known: Maintenance) -> bool:
+def _has_aged(observed: ObservedState, known: Maintenance) -> bool:
+    """Whether the last survey is so old that another one may find more, if only time has passed."""
+    return known.found is not None and observed.at - known.found.at > _LEFT_ALONE
+
+
+def _is_vacuum_due(
+    observed: ObservedState, known: Maintenance, beyond: timedelta = timedelta()
+) -> bool:
     """By what the last survey found, as far as only time has passed since."""
     assert isinstance(observed.log, TableLog)
     kept = kept_for(observed.log.properties)
     if kept is None or known.dead_since is None or known.found is None:
         return False
     portion = portion_of(known.found.dead_files, _policy(observed), kept)
-    return observed.at - known.dead_since >= kept + portion
+    return observed.at - known.dead_since >= kept + portion + beyond
 
 
 def _backs_off(known: Maintenance, now: datetime) -> bool:

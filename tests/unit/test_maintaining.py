@@ -207,6 +207,28 @@ def test_a_table_that_always_has_small_files_and_a_batch_waiting_is_vacuumed_too
     assert [type(step) for step in world.engine.steps] == [Compact, Vacuum, Compact]
 
 
+def test_what_grows_old_in_a_table_that_is_never_idle_is_vacuumed_whatever_it_commits() -> None:
+    world = Maintained()
+    world.maintains(world.is_compacted)
+    world.files.dead = (DeadFile(5, world.clock()),)
+    world.turns()
+    assert [type(step) for step in world.engine.steps] == [Compact]
+    world.publish()
+    world.reading = lambda batch: world.publish()
+    dues = []
+    for hours in (0, 8 * 24 - 1, 1, 1):
+        world.clock.turn(timedelta(hours=hours))
+        world.turn()
+        assert isinstance(world.decision(ORDERS), Apply)
+        dues.append([type(step) for step in world.engine.steps[1:]])
+    assert dues == [[], [], [], [Vacuum]]
+    # Whatever it found is not sought again for each batch.
+    asked = world.files.asked
+    world.turn()
+    world.turn()
+    assert world.files.asked == asked
+
+
 OFF = {"maintenance": "off"}
 
 
