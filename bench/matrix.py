@@ -82,7 +82,7 @@ def bench(
       cold            from the start of a process to its first commit
       up              a 1 MB file a second through `openmirror up`, for three minutes
       idle            50 busy tables beside 950 idle ones, and alone
-      memory          the peak of `openmirror drain` over backlogs of 500 and of 10,000 files
+      memory          the peak of `openmirror drain` over backlogs of 2,000 and of 10,000 files
 
     Alternatives run in processes of their own, those with the same Spark settings in one. They are
     warmed up, and then take turns commit by commit, so that whatever else the machine does hits

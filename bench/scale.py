@@ -91,4 +91,4 @@ QUICK = Scale(
     idle_warm_up=1,
     backlogs=(100, 300),
 )
-"""Minutes instead of most of an hour: whether all of it works, and about where the ratios lie."""
+"""Five minutes: whether all of it works, and about where the ratios lie."""

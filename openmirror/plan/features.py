@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from openmirror.plan.maintenance_steps import MIB
+from openmirror.plan.maintenance_steps import MIB, MaintenanceMode
 from openmirror.plan.observed import OnceLarge, TablePolicy
 from openmirror.plan.retention import FORGETS_TRANSACTIONS, KEPT, to_set
 from openmirror.protocol.names import fold_case
@@ -107,6 +107,16 @@ def unmet(policy: TablePolicy, log: TableLog) -> Iterator[str]:
         yield f"enableDeltaChangeDataFeed: {refusal}"
     if policy.deletion_vectors is True and (refusal := _vectors_refusal(log.schema)):
         yield f"deletionVectors: {refusal}"
+    if _waits_for_a_survey(policy) and not is_on(log.properties, DELETION_VECTORS):
+        yield (
+            "deletionVectors: auto goes by surveys of the table's files, and there is none before "
+            "`openmirror maintain` while maintenance is off: true turns them on"
+        )
+
+
+def _waits_for_a_survey(policy: TablePolicy) -> bool:
+    is_off = policy.maintenance.mode is MaintenanceMode.OFF
+    return policy.deletion_vectors is OnceLarge.AUTO and is_off
 
 
 def _wanted(policy: TablePolicy, schema: TableSchema, live_bytes: int) -> dict[str, bool]:

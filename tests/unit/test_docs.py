@@ -81,7 +81,8 @@ def test_every_check_of_a_deployment_is_in_operations(check: Check) -> None:
 
 @pytest.mark.parametrize("name", list(Settings.model_fields))
 def test_every_setting_is_in_operations(name: str) -> None:
-    assert f"OPENMIRROR_{name.upper()}" in OPERATIONS
+    section = OPERATIONS.partition("\n## Settings of a run")[2].partition("\n## ")[0]
+    assert f"\n| `OPENMIRROR_{name.upper()}` |" in section
 
 
 @pytest.mark.parametrize(("where", "words"), list(commands()), ids=lambda value: str(value)[:60])

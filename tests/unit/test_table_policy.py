@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from openmirror.plan import Limits
 from openmirror.plan.decisions import Drop, Idle, Wait
 from openmirror.plan.features import LARGE, TableFeatures, features_of, features_of_new, unmet
+from openmirror.plan.maintenance_steps import MaintenanceMode, MaintenancePolicy
 from openmirror.plan.observed import OnceLarge, TablePolicy
 from openmirror.protocol.names import TableFolder
 from openmirror.protocol.rules import Broken
@@ -97,6 +99,16 @@ def test_deletion_vectors_come_by_themselves_once_a_table_is_large_and_never_go(
     for size in (0, LARGE):
         there = log("id", enableDeletionVectors="true")
         assert features_of(policy, union, there, size).properties == ()
+
+
+def test_vectors_that_wait_for_surveys_which_nobody_makes_are_a_warning() -> None:
+    off = MaintenancePolicy(mode=MaintenanceMode.OFF)
+    policy = TablePolicy(deletion_vectors=OnceLarge.AUTO, maintenance=off)
+    [words] = unmet(policy, log("id"))
+    assert "openmirror maintain" in words
+    assert not list(unmet(policy, log("id", enableDeletionVectors="true")))
+    assert not list(unmet(replace(policy, deletion_vectors=True), log("id")))
+    assert not list(unmet(replace(policy, maintenance=MaintenancePolicy()), log("id")))
 
 
 def test_zoneless_timestamps_are_enabled_once_with_the_first_such_column() -> None:
