@@ -18,6 +18,8 @@ from openmirror.table.log import TableLog
 
 DELETION_VECTORS = "delta.enableDeletionVectors"
 CHANGE_DATA_FEED = "delta.enableChangeDataFeed"
+FIRST_NAME_OF_FEED = "delta.enableChangeDataCapture"
+"""Delta still heeds it."""
 ZONELESS_TIMESTAMPS = "delta.feature.timestampNtz"
 """Delta turns this feature on by itself for new tables only."""
 
@@ -87,6 +89,11 @@ def features_of(
 def is_on(properties: Mapping[str, str], name: str) -> bool:
     """Whether a property of a table that is true or false is true."""
     return properties.get(name, "").lower() == "true"
+
+
+def has_change_feed(properties: Mapping[str, str]) -> bool:
+    """Whether a table's changes are kept for those that read them."""
+    return is_on(properties, CHANGE_DATA_FEED) or is_on(properties, FIRST_NAME_OF_FEED)
 
 
 def clustered_by(

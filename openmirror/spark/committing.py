@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import date, timedelta
 
 from delta.tables import DeltaTable
 from pyspark.errors import AnalysisException
@@ -23,16 +22,22 @@ from openmirror.ports.merge_rows import (
 )
 from openmirror.protocol.names import fold_case
 from openmirror.protocol.rows import DELETED_AT
-from openmirror.protocol.schema import ColumnType, TableSchema
+from openmirror.protocol.schema import TableSchema
 from openmirror.spark.altering import properties_in_sql, set_properties
 from openmirror.spark.features import TYPE_WIDENING, column_mapping, needs_mapping
 from openmirror.spark.frames import ABSENT, MergeRows, named, quoted, same_key, sql_type
+from openmirror.spark.key_conditions import has_key, within
 from openmirror.spark.markers import RowPlace
 from openmirror.spark.soft_deletes import SoftColumns
 from openmirror.spark.transacting import TAKEN, condition_of, writer
 from openmirror.spark.version_column import matches_that_count, version_column_of
 
-_EPOCH = date(1970, 1, 1)
+_DELTAS_OWN = (
+    "delta.columnMapping.maxColumnId",
+    "delta.rowTracking.materialized",
+    "delta.coordinatedCommits.",
+)
+"""Properties that Delta sets by itself, and refuses when they are given."""
 _MERGE_MARKS = "spark.databricks.delta.merge.deletionVectors.persistent"
 
 
@@ -97,24 +102,14 @@ def merge(session: SparkSession, rows: MergeRows, batch: Batch, table: str) -> N
         *((F.col(ABSENT).alias(absent),) if absent else ()),
     )
     sets = {quoted(column.name): f"s.{quoted(column.name)}" for column in schema.columns}
-    positions = positions_of(schema, batch.frozen.key_columns)
-    if not needs.not_null.issuperset(positions):
-        # Where files are marked, Delta asks its condition again of rows that matched nothing, and
-        # NULL is NULL there: a delete of a key of NULL that no row has would end in an error.
-        session.conf.set(_MERGE_MARKS, "false")
-    keys = zip(positions, batch.frozen.key_columns, strict=True)
-    matches = " AND ".join(
-        # Where no row of the batch is NULL it is the same, and joins by one value instead of two.
-        f"t.{name} {'=' if position in needs.not_null else '<=>'} s.{name}"
-        for position, name in ((at, quoted(_table_name(batch, key))) for at, key in keys)
-    )
+    mark_no_files_by_null(session, batch, needs.not_null)
     builder = (
         DeltaTable.forPath(session, table)
         .alias("t")
         .merge(
             source.alias("s"),
-            f"s.{kind} <> '{MergeKind.PLAIN_INSERT}' AND {matches}{_live(batch, kind)}"
-            f"{within(needs.bounds, schema)}",
+            f"s.{kind} <> '{MergeKind.PLAIN_INSERT}' AND {has_key(batch, needs.not_null)}"
+            f"{_live(batch, kind)}{within(needs.bounds, batch.union)}",
         )
     )
     if batch.union.added or batch.union.widened:
@@ -150,6 +145,16 @@ def merge(session: SparkSession, rows: MergeRows, batch: Batch, table: str) -> N
     builder.execute()
 
 
+def mark_no_files_by_null(session: SparkSession, batch: Batch, not_null: frozenset[str]) -> None:
+    """Have the next MERGE write files anew, where it has keys of NULL.
+
+    Where files are marked, Delta asks its condition again of rows that matched nothing, and NULL is
+    NULL there: what looks for a key of NULL that no row has would end in an error.
+    """
+    if not not_null.issuperset(positions_of(batch.union.schema, batch.frozen.key_columns)):
+        session.conf.set(_MERGE_MARKS, "false")
+
+
 def _live(batch: Batch, kind: str) -> str:
     """Which merge rows match a row that is marked, and which one that is not."""
     if batch.soft is None:
@@ -157,34 +162,6 @@ def _live(batch: Batch, kind: str) -> str:
     if any(column.name == DELETED_AT for column in batch.union.added):
         return f" AND s.{kind} <> '{MergeKind.UNMARK}'"  # no row is marked yet
     return f" AND (s.{kind} = '{MergeKind.UNMARK}') = (t.{quoted(DELETED_AT)} IS NOT NULL)"
-
-
-def within(bounds: Mapping[str, tuple[int, int]], schema: TableSchema) -> str:
-    """What Delta passes over files by: nothing outside of it has a key of the batch.
-
-    A column beside a literal of its own type: whatever else needs Spark's optimizer first, and
-    says nothing to Delta where that has not seen it.
-    """
-    conditions = [
-        f" AND t.{quoted(column.name)} >= {_sql(low, column.type)}"
-        f" AND t.{quoted(column.name)} <= {_sql(high, column.type)}"
-        for name, column in zip(positional(len(schema.columns)), schema.columns, strict=True)
-        if name in bounds
-        for low, high in [bounds[name]]
-        if column.type != "date" or max(abs(low), abs(high)) < _DAYS
-    ]
-    return "".join(conditions)
-
-
-_DAYS = 700_000
-"""From 1970 on, and back: these days have years of four digits, as a literal's have."""
-_SUFFIXES = {"long": "L", "short": "S", "byte": "Y"}
-
-
-def _sql(value: int, kind: ColumnType) -> str:
-    if kind == "date":
-        return f"DATE'{_EPOCH + timedelta(days=value)}'"
-    return f"{value}{_SUFFIXES.get(kind, '')}"
 
 
 def _kept(batch: Batch, absent: str | None) -> dict[str, str]:
@@ -337,8 +314,7 @@ def _properties(session: SparkSession, table: str) -> dict[str, str]:
     """The properties to pass on: a replace keeps none by itself."""
     detail = DeltaTable.forPath(session, table).detail().select("properties").first()
     given = dict(detail[0]) if detail else {}
-    # Counted by Delta itself, and refused when given.
-    return {key: value for key, value in given.items() if key != "delta.columnMapping.maxColumnId"}
+    return {key: value for key, value in given.items() if not key.startswith(_DELTAS_OWN)}
 
 
 def _create_or_replace(
@@ -459,9 +435,3 @@ def _changed(
     new = changes.where((F.col(KIND) == MergeKind.UPDATE) & F.col(MAY_INSERT)).alias("s")
     unmatched = new.join(live.alias("t"), same_key(keys), "left_anti").select(*data)
     return kept.unionByName(unmatched)
-
-
-def _table_name(batch: Batch, key: str) -> str:
-    column = batch.union.schema.find(key)
-    assert column is not None  # a batch with rows to merge has every key column
-    return column.name

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from openmirror.plan.features import CHANGE_DATA_FEED, DELETION_VECTORS, is_on
+from openmirror.plan.features import CHANGE_DATA_FEED, DELETION_VECTORS, has_change_feed, is_on
 from openmirror.plan.retention import KEPT
 from openmirror.protocol.schema import TableSchema
 
@@ -65,7 +65,7 @@ def may_replace_rows(metadata: Mapping[str, Any], schema: TableSchema) -> bool:
     fields = _fields(metadata)
     return (
         is_on(properties, DELETION_VECTORS)
-        and not is_on(properties, CHANGE_DATA_FEED)
+        and not has_change_feed(properties)
         and not is_on(properties, _ROW_TRACKING)
         and [(f["name"], f["type"]) for f in fields] == [(c.name, c.type) for c in schema.columns]
         and all(key.startswith(_KNOWN) for field in fields for key in field["metadata"])

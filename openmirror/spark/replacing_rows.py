@@ -7,24 +7,22 @@ of it. So the table is joined once, by its keys alone (`choosing` says when it i
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from openmirror.plan import Batch
 from openmirror.ports import Transaction
 from openmirror.ports.merge_rows import KIND, MAY_INSERT, MergeKind, positional, positions_of
-from openmirror.spark.committing import within
-from openmirror.spark.deletion_vectors import FILE, INDEX, FilesRead
+from openmirror.spark.deletion_vectors import FILE, FilesRead
 from openmirror.spark.delta_transaction import DeltaTransaction
 from openmirror.spark.frames import MergeRows, named, quoted, same_key
 from openmirror.spark.holding import held
+from openmirror.spark.key_conditions import within
 from openmirror.spark.plain_tables import may_replace_rows
 from openmirror.spark.transacting import activate
-
-_NUMBER = "number"
-"""Of a merge row, among those of its batch."""
 
 
 def replace_rows(
@@ -39,31 +37,34 @@ def replace_rows(
 
     False, with nothing done, where it takes a MERGE. Raises Delta's conflicts.
     """
-    schema, keys = batch.union.schema, batch.frozen.key_columns
-    data, bounds = positional(len(schema.columns)), f"true{within(rows.needs.bounds, schema)}"
+    schema, names = batch.union.schema, batch.frozen.key_columns
+    data, keys = positional(len(schema.columns)), positions_of(schema, names)
+    bounds = f"true{within(rows.needs.bounds, batch.union)}"
     if _begun(session, batch, table) is None:
         return False
-    number = F.monotonically_increasing_id().alias(_NUMBER)
     # Held, since they are read twice; and before the transaction begins, so that little time passes
     # from there to the commit.
-    with held(rows.frame.select(*data, KIND, MAY_INSERT, number)) as merged:
+    with held(rows.frame.select(*data, KIND, MAY_INSERT)) as merged:
         begun = _begun(session, batch, table)
         if begun is None:
             return False
         if begun.has_applied(transaction, by_checksum=False):
             return True
         files = begun.files(bounds, alias="t")
+        has_key = same_key(keys, rows.needs.not_null)
+        present = _by_position(files, bounds, dict(zip(names, keys, strict=True)))
         with (
-            held(_found(files, bounds, merged, rows, batch)) as found,
+            held(_found(present, merged, keys, has_key)) as found,
             ThreadPoolExecutor(1, initializer=activate, initargs=(session,)) as beside,
         ):
             # Both are small jobs, one after another, and each leaves a core to the other.
-            coming = beside.submit(begun.written, named(_coming(merged, found, data), schema))
+            coming = _coming(merged, found, data, has_key)
+            written = beside.submit(begun.written, named(coming, schema))
             gone = files.without(found)
             if gone.rows != found.count():
                 return False  # two changes are of one row: a MERGE refuses that, and says so
-            come = coming.result()
-            same = " AND ".join(f"t.{quoted(key)} <=> s.{quoted(key)}" for key in keys)
+            come = written.result()
+            same = " AND ".join(f"t.{quoted(name)} <=> s.{quoted(name)}" for name in names)
             begun.replace(gone, come, same, transaction, batch_record)
     return True
 
@@ -74,23 +75,29 @@ def _begun(session: SparkSession, batch: Batch, table: str) -> DeltaTransaction 
     return begun if is_fit else None
 
 
+def _by_position(files: FilesRead, bounds: str, keys: Mapping[str, str]) -> DataFrame:
+    """The keys of rows of the table, under their positions, and where each row lies."""
+    rows = files.rows().alias("t").where(bounds)
+    own = (F.col(f"t.{quoted(name)}").alias(position) for name, position in keys.items())
+    return rows.select(*own, *files.place(rows))
+
+
 def _found(
-    files: FilesRead, bounds: str, merged: DataFrame, rows: MergeRows, batch: Batch
+    present: DataFrame, merged: DataFrame, keys: Sequence[str], has_key: Column
 ) -> DataFrame:
-    """The place of each row of the table that a merge row matches, and the number of that."""
-    names, schema = batch.frozen.key_columns, batch.union.schema
-    keys = positions_of(schema, names)
-    table = files.rows().alias("t").where(bounds)
-    own = [F.col(f"t.{quoted(name)}").alias(key) for name, key in zip(names, keys, strict=True)]
-    present = table.select(*own, *files.place(table)).alias("t")
-    merging = merged.where(F.col(KIND) != MergeKind.PLAIN_INSERT).select(*keys, _NUMBER).alias("s")
-    same = same_key(keys, rows.needs.not_null)
-    return present.join(merging, same).select(FILE, INDEX, _NUMBER)
+    """Where each row of the table lies whose key a merge row has, and that key."""
+    merging = merged.where(F.col(KIND) != MergeKind.PLAIN_INSERT).select(*keys)
+    return present.alias("t").join(merging.alias("s"), has_key).select("t.*")
 
 
-def _coming(merged: DataFrame, found: DataFrame, data: list[str]) -> DataFrame:
-    """The rows that are added: one in place of each that an update found, and new ones."""
-    places = found.select(_NUMBER, F.lit(True).alias("is_found"))
-    comes = merged.where(F.col(KIND) != MergeKind.DELETE).join(places, _NUMBER, "left")
-    is_plain = F.col(KIND) == MergeKind.PLAIN_INSERT
-    return comes.where(is_plain | F.col("is_found").isNotNull() | F.col(MAY_INSERT)).select(*data)
+def _coming(merged: DataFrame, found: DataFrame, data: Sequence[str], has_key: Column) -> DataFrame:
+    """The rows that are added: one in place of each that an update found, and new ones.
+
+    Found by its key, not by a number of its own: of two copies of what is held, the rows of one key
+    may lie in another order.
+    """
+    is_plain = F.col(f"s.{KIND}") == MergeKind.PLAIN_INSERT
+    comes = merged.where(F.col(KIND) != MergeKind.DELETE).alias("s")
+    joined = comes.join(found.alias("t"), has_key & ~is_plain, "left")
+    is_added = is_plain | F.col(f"t.{FILE}").isNotNull() | F.col(f"s.{MAY_INSERT}")
+    return joined.where(is_added).select(*(f"s.{position}" for position in data))

@@ -20,13 +20,19 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from openmirror.plan.features import CHANGE_DATA_FEED, DELETION_VECTORS, is_on
+from openmirror.plan.features import (
+    CHANGE_DATA_FEED,
+    DELETION_VECTORS,
+    FIRST_NAME_OF_FEED,
+    has_change_feed,
+    is_on,
+)
 from openmirror.spark.choosing import CurrentTable
 from openmirror.spark.scala import class_of, given, no_value
 
 _DELTA_LOG = "org.apache.spark.sql.delta.DeltaLog"
 _MOST_WAITING = 8
-_ASKED = (CHANGE_DATA_FEED, DELETION_VECTORS)
+_ASKED = (CHANGE_DATA_FEED, FIRST_NAME_OF_FEED, DELETION_VECTORS)
 
 
 class StateAhead:
@@ -109,7 +115,7 @@ def _current(session: SparkSession, table: str) -> CurrentTable | None:
         return CurrentTable(
             files=files,
             bytes=size,
-            has_change_data_feed=is_on(properties, CHANGE_DATA_FEED),
+            has_change_data_feed=has_change_feed(properties),
             has_deletion_vectors=is_on(properties, DELETION_VECTORS),
         )
     except (Py4JError, PySparkException):

@@ -20,10 +20,12 @@ from openmirror.protocol.versions import IS_CURRENT, ChangePlace
 from openmirror.spark import committing
 from openmirror.spark.choosing import Commit
 from openmirror.spark.frames import quoted, same_key
+from openmirror.spark.key_conditions import has_key, within
 from openmirror.spark.markers import RowPlace
 from openmirror.spark.merging import IN_ONE_TASK, in_few_tasks, needs_of
 from openmirror.spark.places import SparkPaths
 from openmirror.spark.prepared import FoldedPrepared, SparkPrepared
+from openmirror.spark.version_column import version_column_of
 from openmirror.spark.version_folding import (
     VersionColumns,
     VersionRows,
@@ -226,16 +228,14 @@ def _merge(
         F.col(KIND).alias(kind),
     )
     is_open = f"t.{names[columns.ours[IS_CURRENT]]}"
-    matches = [f"s.{kind} = '{VersionKind.CLOSES}'", is_open]
-    before = {column.name for column in schema.columns} - {c.name for c in batch.union.added}
-    for position, column in zip(columns.data, schema.columns, strict=True):
-        # What comes with this batch is NULL in every row of the table.
-        if position in columns.matched and column.name in before:
-            same = "=" if position in needs.not_null else "<=>"
-            matches.append(f"t.{names[position]} {same} s.{names[position]}")
-    condition = " AND ".join(matches)
+    closes = f"s.{kind} = '{VersionKind.CLOSES}' AND {is_open}"
+    condition = f"{closes} AND {has_key(batch, needs.not_null)}"
+    version = version_column_of(batch)
+    if version is not None and version not in batch.union.added:
+        condition += f" AND t.{quoted(version.name)} <=> s.{quoted(version.name)}"
     if truncated is None:
-        condition += committing.within(needs.bounds, schema)
+        condition += within(needs.bounds, batch.union)
+    committing.mark_no_files_by_null(session, batch, needs.not_null)
     builder = DeltaTable.forPath(session, table).alias("t").merge(source.alias("s"), condition)
     if batch.union.added or batch.union.widened:
         builder = builder.withSchemaEvolution()

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from openmirror.plan.features import has_change_feed
 from openmirror.table.log import TableProtocol
 
 
@@ -100,7 +101,7 @@ def readers_of(protocol: TableProtocol, properties: Mapping[str, str]) -> Reader
     return ReadersOf(
         protocol=protocol,
         verdicts=tuple(_verdict(reader, needed) for reader in READERS),
-        has_feed=properties.get("delta.enableChangeDataFeed") == "true",
+        has_feed=has_change_feed(properties),
         unknown=tuple(feature for feature in needed if feature not in known),
     )
 

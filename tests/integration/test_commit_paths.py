@@ -303,6 +303,35 @@ def test_a_truncate_beside_a_type_that_grows_leaves_a_table_that_every_reader_re
     assert "delta.enableTypeWidening" not in log_of(mirror, "t").properties
 
 
+@pytest.mark.parametrize("on", ["true", "false"])
+def test_a_table_whose_rows_were_tracked_begins_anew(mirror: Mirror, on: str) -> None:
+    mirror.zone.metadata("t", {"keyColumns": ["id"]})
+    mirror.zone.put("t", 1, {"id": [1]})
+    mirror.reconcile_until_idle("t")
+    for value in ("true", on):
+        mirror.spark.sql(
+            f"ALTER TABLE delta.`{mirror.delta_path('t')}` "
+            f"SET TBLPROPERTIES ('delta.enableRowTracking' = '{value}')"
+        )
+    mirror.zone.put("t", 2, {"id": [0], "__rowMarker__": [100]})
+    mirror.zone.put("t", 3, {"id": [2], "__rowMarker__": [4]})
+    assert isinstance(mirror.reconcile_until_idle("t"), Idle)
+    assert mirror.rows("t") == [{"id": 2}]
+    assert log_of(mirror, "t").properties["delta.enableRowTracking"] == on
+
+
+def test_a_change_feed_by_its_first_name_has_changes_alone(by_spark: Watched) -> None:
+    table = by_spark
+    table.apply((INSERT, 1, "a"), (INSERT, 2, "b"))
+    table.mirror.spark.sql(
+        f"ALTER TABLE delta.`{table.path}` "
+        "SET TBLPROPERTIES ('delta.enableChangeDataCapture' = 'true')"
+    )
+    table.apply((INSERT, 3, "c"))
+    table.apply((UPDATE, 1, "A"))
+    assert table.chosen[-1] is Commit.MERGE
+
+
 def test_a_column_comes_with_deletes_alone(by_spark: Watched) -> None:
     table = by_spark
     for start in (0, 100, 200):
@@ -314,3 +343,34 @@ def test_a_column_comes_with_deletes_alone(by_spark: Watched) -> None:
     assert table.chosen[-1] is Commit.MERGE
     assert {tuple(row) for row in table.mirror.rows("t")} == {("id", "v", "n")}
     assert len(table.rows) == 5
+
+
+@pytest.mark.parametrize("kind", [pa.int64(), pa.string()], ids=str)
+def test_a_key_that_comes_with_its_batch_is_null_in_every_row_before_it(
+    zone: Zone, spark: SparkSession, kind: pa.DataType
+) -> None:
+    mirror = Mirror(zone, spark, paths=Paths(direct=False, small_table=0))
+    zone.put("t", 1, {"v": ["a", "b"]})
+    assert isinstance(mirror.reconcile_until_idle("t"), Idle)
+    settings(zone, history="scd2")
+    zone.metadata("t", KEYED)
+    nulls = [(None, "a"), (None, "b")]
+    for number, key, marker, expected in (
+        (2, 7, UPSERT, [(7, "2"), *nulls]),
+        (3, 7, DELETE, nulls),
+        # As any rows of one key, they all become what the change says.
+        (4, None, UPSERT, [(None, "4"), (None, "4")]),
+        (5, None, DELETE, []),
+    ):
+        ids = pa.array([key], pa.int64()).cast(kind)
+        zone.put("t", number, pa.table({"__rowMarker__": [marker], "id": ids, "v": [str(number)]}))
+        for path in ("t", "_history/t"):
+            assert isinstance(mirror.reconcile_until_idle(path), Idle)
+        rows = [(row["id"], row["v"]) for row in mirror.rows("t")]
+        assert sorted(rows, key=str) == sorted(
+            ((k and ids[0].as_py(), v) for k, v in expected), key=str
+        )
+        open_rows = [row for row in mirror.rows("_history/t") if row["_is_current"]]
+        assert sorted(((row["id"], row["v"]) for row in open_rows), key=str) == sorted(
+            rows, key=str
+        )
