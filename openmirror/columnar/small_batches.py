@@ -29,6 +29,7 @@ from openmirror.ports.merge_rows import (
     FoldedBatch,
     MergeKind,
     MergeNeeds,
+    key_positions,
     positional,
     positions_of,
 )
@@ -110,14 +111,14 @@ def _not_here(batch: Batch) -> list[int]:
 
 def _folded(changes: ChangesInOrder) -> FoldedBatch:
     began, batch = time.monotonic(), changes.batch
-    schema, markers, columns = batch.union.schema, changes.markers, with_lineage(changes)
+    markers, columns = changes.markers, with_lineage(changes)
     [truncates] = np.nonzero(markers == Marker.TRUNCATE)
     if len(truncates):
         # Nothing comes of what was before the last of them, nor of its own row.
         after = int(truncates[-1]) + 1
         markers, columns = markers[after:], [column.slice(after) for column in columns]
     placed = dict(zip(positional(len(columns)), columns, strict=True))
-    keys = [placed[name] for name in positions_of(schema, batch.frozen.key_columns)]
+    keys = [placed[name] for name in key_positions(batch)]
     if (markers == Marker.INSERT).all():
         soft_fold = _as_they_are(len(markers))
     elif batch.soft is None:
@@ -185,7 +186,7 @@ def _needs(batch: Batch, rows: pa.Table) -> MergeNeeds:
     kinds, may_insert = rows.column(KIND), rows.column(MAY_INSERT)
     found = set(pc.unique(kinds).to_pylist())
     merged = rows.filter(pc.not_equal(kinds, str(MergeKind.PLAIN_INSERT)))
-    keys = known_of_keys(merged, positions_of(batch.union.schema, batch.frozen.key_columns))
+    keys = known_of_keys(merged, key_positions(batch))
     updates = pc.equal(kinds, str(MergeKind.UPDATE))
     return MergeNeeds(
         deletes=MergeKind.DELETE in found,

@@ -12,7 +12,7 @@ from openmirror.columnar.applying_versions import applied_versions, only_new_ver
 from openmirror.columnar.data_files import NotForHere, read_data_file, write_data_file
 from openmirror.columnar.version_folding import TooManyVersions
 from openmirror.plan import Batch
-from openmirror.ports.merge_rows import FoldedBatch, positions_of
+from openmirror.ports.merge_rows import FoldedBatch, key_positions, positions_of
 from openmirror.ports.new_files import Codec, FileWriter, NewFile
 from openmirror.protocol.versions import CLOSED, IS_CURRENT, VALID_TO
 
@@ -60,7 +60,7 @@ class SmallTables(FileWriter):
 
 def _applied(table: pa.Table, batch: Batch, folded: FoldedBatch) -> pa.Table:
     schema = batch.union.schema
-    keys = positions_of(schema, batch.frozen.key_columns)
+    keys = key_positions(batch)
     if folded.versions is None:
         return applied(table, as_decided(folded.rows, batch), keys, MarkedBy.of(batch))
     assert batch.decided_at is not None  # nothing is committed before it is decided

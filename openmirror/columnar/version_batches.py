@@ -17,7 +17,14 @@ from openmirror.columnar.file_rows import TooLarge
 from openmirror.columnar.folding import NEVER
 from openmirror.columnar.keys import known_of_keys, numbered
 from openmirror.columnar.version_folding import TooManyVersions, VersionFold, fold_versions
-from openmirror.ports.merge_rows import KIND, FoldedBatch, MergeNeeds, positional, positions_of
+from openmirror.ports.merge_rows import (
+    KIND,
+    FoldedBatch,
+    MergeNeeds,
+    key_positions,
+    positional,
+    positions_of,
+)
 from openmirror.ports.version_rows import AT_LEAST_ONCE, VersionKind
 from openmirror.protocol.versions import CLOSED, IS_CURRENT, OPENED, VALID_FROM, VALID_TO
 
@@ -31,7 +38,7 @@ def folded_versions(changes: ChangesInOrder) -> FoldedBatch:
     began, batch = time.monotonic(), changes.batch
     schema, count = batch.union.schema, len(changes.markers)
     placed = dict(zip(positional(len(schema.columns)), changes.columns, strict=True))
-    keys = positions_of(schema, batch.frozen.key_columns)
+    keys = key_positions(batch)
     numbers, most = numbered([placed[key] for key in keys], count), _MOST_VERSIONS * (count + 1)
     try:
         found = fold_versions(numbers, changes.markers, most)

@@ -12,7 +12,7 @@ from openmirror.plan.history import names_of_ours
 from openmirror.plan.missing import first_missing
 from openmirror.plan.observed import ObservedState
 from openmirror.plan.soft_deletes import marks
-from openmirror.protocol.sequence import START, Position
+from openmirror.protocol.sequence import START, Position, Sequence
 from openmirror.table.control import BeginReason, RequestKind
 from openmirror.table.log import Epoch, TableLog
 
@@ -39,14 +39,44 @@ def beginning_of(observed: ObservedState) -> Beginning | None:
 def is_cut_off(observed: ObservedState) -> bool:
     """Whether a history cannot go on from what it has, whatever was decided.
 
-    It is lost, or it needs files that are gone, which its current table has applied.
+    It is lost, or it needs files that its current table has applied, and that are gone or have
+    other bytes by now.
     """
     if not observed.folder.is_history:
         return False
     if observed.live is None:
         return _is_lost(observed)
     through = current_position(observed)
-    return first_missing(observed, through, observed.applied) is not None
+    if first_missing(observed, through, observed.applied) is not None:
+        return True
+    return observed.applied < _overwritten_through(observed) <= through
+
+
+def overwritten_meanwhile(observed: ObservedState) -> frozenset[Sequence]:
+    """Files that a history has still to read, with other bytes than its current table has applied.
+
+    That table's next observation finds them: the same bytes again count as those that it has read;
+    over others it pauses, and its history with it (PROTOCOL §8.3).
+    """
+    if observed.current is None or observed.incarnation is None:
+        return frozenset()
+    record = observed.current.control.record_of(observed.incarnation)
+    ahead = (
+        (observed.files.get(manifest.sequence), manifest)
+        for manifest in record.applied_files(current_position(observed))
+        if manifest.sequence > observed.applied
+    )
+    return frozenset(
+        manifest.sequence
+        for file, manifest in ahead
+        if file is not None and not file.archived and file.etag != manifest.etag
+    )
+
+
+def _overwritten_through(observed: ObservedState) -> Position:
+    if observed.current is None or observed.incarnation is None:
+        return START
+    return observed.current.control.record_of(observed.incarnation).overwritten_through
 
 
 def current_position(observed: ObservedState) -> Position:
@@ -84,4 +114,5 @@ def _can_follow(observed: ObservedState, through: Position) -> bool:
     if observed.current is None or observed.incarnation is None:
         return False
     follows = observed.current.control.record_of(observed.incarnation).with_history
-    return follows and first_missing(observed, through) is None
+    is_whole = first_missing(observed, through) is None
+    return follows and is_whole and _overwritten_through(observed) == START

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from openmirror.errors import TEXT_REMEDY
+from openmirror.plan.beginning import overwritten_meanwhile
 from openmirror.plan.decisions import Pause, Stop, Wait, Waiting, WaitKind
 from openmirror.plan.facts import Completeness, LandedFile
 from openmirror.plan.history import NEW_HISTORY
@@ -96,6 +97,7 @@ def cut_batch(
     stop: Stop | None = None
     passed: dict[str, Wait] = {}
     leaves_more = False
+    overwritten = overwritten_meanwhile(observed)
     for item in pending(observed, observed.record, after):
         if not isinstance(item, LandedFile):
             stop = _gap(observed, item)
@@ -106,6 +108,10 @@ def cut_batch(
         if item.facts is None and (files or passed):
             leaves_more = bool(files)
             break  # the observation did not need to inspect further than a batch
+        if item.sequence in overwritten:
+            detail = f"{item.name} was overwritten after the current table had applied it"
+            stop = _pause(observed, item, Code.APPLIED_FILE_CHANGED, detail)
+            break
         stop = check_file(observed, item, rules, limits, now)
         if isinstance(stop, Wait) and _may_pass(observed, item):
             passed[sequence_group] = stop

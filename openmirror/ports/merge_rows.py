@@ -52,6 +52,13 @@ def positions_of(schema: TableSchema, names: Iterable[str]) -> list[str]:
     return [index[fold_case(name)] for name in names]
 
 
+def key_positions(batch: Batch) -> list[str]:
+    """The positional names of the key columns, without one that neither table nor files have: no
+    row needs it then, because there are none (PROTOCOL §5.1, §6.2)."""
+    schema = batch.union.schema
+    return positions_of(schema, [key for key in batch.frozen.key_columns if schema.find(key)])
+
+
 def lineage_positions(batch: Batch) -> list[str]:
     """Where a batch has the columns of lineage: filled, or empty."""
     if batch.lineage is Lineage.NONE:

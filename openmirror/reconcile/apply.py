@@ -134,7 +134,7 @@ def _decide_and_commit(
             batch.reread_through,
             prepared.counts.first_truncated,
             Begun(now, begins.position, begins.why) if begins else None,
-            with_history=is_wanted(batch.policy),
+            with_history=is_wanted(batch.policy) and bool(batch.frozen.key_columns),
         )
         control = Documents(ports.store).save_table(batch.folder, control, seen.etag).value
         ports.steps(Step.DECIDED)

@@ -17,6 +17,7 @@ from openmirror.ports.merge_rows import (
     KIND,
     MAY_INSERT,
     MergeKind,
+    key_positions,
     positional,
     positions_of,
 )
@@ -46,7 +47,8 @@ def append(
 ) -> None:
     """Add rows to a table that is there. Never creates one: `mode("append")` would."""
     to = writer(named(frame, batch.union.schema), table, transaction, batch_record)
-    to.option("mergeSchema", str(bool(batch.union.added)).lower()).append()
+    changes = bool(batch.union.added or batch.union.widened)
+    to.option("mergeSchema", str(changes).lower()).append()
 
 
 def replace(
@@ -76,7 +78,9 @@ def begin_anew(
     Returns the properties that are still to be set, as `rewrite` does.
     """
     schema = batch.union.schema
-    properties = {**_properties(session, table), **column_mapping(schema.names)}
+    # What the table has stays; a replace by rows of another folder may need more.
+    needed = dict(batch.features.properties)
+    properties = {**needed, **_properties(session, table), **column_mapping(schema.names)}
     if batch.hardens:
         properties.pop(MARKS.property, None)
     return _create_or_replace(
@@ -151,7 +155,7 @@ def mark_no_files_by_null(session: SparkSession, batch: Batch, not_null: frozens
     Where files are marked, Delta asks its condition again of rows that matched nothing, and NULL is
     NULL there: what looks for a key of NULL that no row has would end in an error.
     """
-    if not not_null.issuperset(positions_of(batch.union.schema, batch.frozen.key_columns)):
+    if not not_null.issuperset(key_positions(batch)):
         session.conf.set(_MERGE_MARKS, "false")
 
 
@@ -198,7 +202,7 @@ def overwrite(
     table is read inside the writing transaction, as `rewrite` says. It keeps its properties.
     """
     schema = batch.union.schema
-    data, keys = positional(len(schema.columns)), positions_of(schema, batch.frozen.key_columns)
+    data, keys = positional(len(schema.columns)), key_positions(batch)
     here, changed = F.col("here"), F.col(KIND).isNotNull()
     merging, own = F.col(KIND) != MergeKind.PLAIN_INSERT, [F.lit(True).alias("here")]
     changes = merge_rows.where(merging)
@@ -262,7 +266,7 @@ def rewrite(
     if only_inserts:
         rows = old.unionByName(plain_inserts)
     else:
-        keys = positions_of(schema, batch.frozen.key_columns)
+        keys = key_positions(batch)
         changes = folded.where(F.col(KIND) != MergeKind.PLAIN_INSERT)
         version_column = version_column_of(batch)
         position = positions_of(schema, [version_column.name])[0] if version_column else None
@@ -281,7 +285,8 @@ def present_rows(session: SparkSession, table: str, batch: Batch) -> DataFrame:
     rows = session.read.format("delta").load(table)
     # A runner that died between the property and its batch left no such column.
     if batch.hardens and DELETED_AT in rows.columns:
-        rows = rows.where(F.col(DELETED_AT).isNull())
+        # A publisher may have a column of that name from now on, of any type.
+        rows = rows.where(F.col(DELETED_AT).isNull()).drop(DELETED_AT)
     return as_positions(rows, batch.union.schema)
 
 

@@ -19,6 +19,7 @@ from openmirror.ports.merge_rows import (
     MAY_INSERT,
     BatchFolder,
     MergeKind,
+    key_positions,
     positions_of,
 )
 from openmirror.ports.new_files import FileWriter, InsertsWriter, WrittenInserts
@@ -188,7 +189,7 @@ class SparkEngine:
             if batch.is_of_history:
                 [is_current] = positions_of(schema, [IS_CURRENT])
                 present = present.where(F.col(is_current))
-        keys = positions_of(schema, batch.frozen.key_columns)
+        keys = key_positions(batch)
         return first_without_base(changes, marked, keys, present)
 
     def commit(

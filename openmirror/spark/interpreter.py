@@ -99,4 +99,7 @@ def versions_passed(
 
 
 def _as_a_key(value: Value) -> object:
-    return "NaN" if isinstance(value, float) and value != value else value
+    if isinstance(value, float) and value != value:
+        return "NaN"
+    # Before Spark 4.1, bytes come to Python as what has no hash.
+    return bytes(value) if isinstance(value, bytearray) else value

@@ -12,7 +12,7 @@ from pyspark.sql.types import DataType, DateType, IntegralType
 from openmirror.plan import Batch
 from openmirror.plan.facts import LandedFile
 from openmirror.ports import BadFile, Counts
-from openmirror.ports.merge_rows import positions_of
+from openmirror.ports.merge_rows import key_positions, positions_of
 from openmirror.protocol.marker_rules import MarkerRules, shown
 from openmirror.protocol.partial_updates import absent_columns
 from openmirror.protocol.rows import UPDATES, WITHOUT_KEY, Marker
@@ -75,7 +75,7 @@ def read_markers(
     refused = marker.isNull() | ~marker.isin([kind.value for kind in allowed])
     truncates = marker == Marker.TRUNCATE.value
     # Not by file: rows of one partition are then counted where they are, without a shuffle.
-    keys = positions_of(batch.union.schema, batch.frozen.key_columns)
+    keys = key_positions(batch)
     whole = [name for name in keys if _is_whole(changes.schema[name].dataType)]
     [counted] = changes.agg(
         F.count_if(marker == Marker.INSERT.value).alias("inserts"),

@@ -14,6 +14,7 @@ from openmirror.ports.merge_rows import (
     MAY_INSERT,
     MergeKind,
     MergeNeeds,
+    key_positions,
     positional,
     positions_of,
 )
@@ -119,7 +120,7 @@ def _folded(prepared: SparkPrepared, batch: Batch, table: str | None) -> DataFra
     changes = with_lineage(changes, batch)
     if prepared.counts.only_inserts:
         return _plain_inserts(changes, data)
-    keys = positions_of(schema, batch.frozen.key_columns)
+    keys = key_positions(batch)
     if marked.absent:
         return fold_partial(changes, marked.absent, data, keys)
     column = version_column_of(batch)
@@ -141,7 +142,7 @@ def _folded_softly(prepared: SparkPrepared, batch: Batch, table: str | None) -> 
     changes = with_lineage(in_few_tasks(prepared.changes, prepared), batch)
     if prepared.counts.only_inserts:
         return _plain_inserts(changes, data)
-    keys, soft = positions_of(schema, batch.frozen.key_columns), SoftColumns.of(batch)
+    keys, soft = key_positions(batch), SoftColumns.of(batch)
     changes = truncates_as_deletes(changes, marked.truncates, keys, batch)
     column = version_column_of(batch)
     if column is not None:

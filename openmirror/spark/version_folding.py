@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, IntegerType, StructField, StructType
 
 from openmirror.plan import Batch
-from openmirror.ports.merge_rows import KIND, positional, positions_of
+from openmirror.ports.merge_rows import KIND, key_positions, positional, positions_of
 from openmirror.ports.version_rows import AT_LEAST_ONCE, FoldedVersions, VersionKind
 from openmirror.protocol.rows import Marker
 from openmirror.protocol.versions import (
@@ -85,7 +85,7 @@ class VersionColumns:
         return cls(
             data=tuple(data),
             ours=dict(zip(names, positions_of(schema, names), strict=True)),
-            keys=tuple(positions_of(schema, batch.frozen.key_columns)),
+            keys=tuple(key_positions(batch)),
             version=positions_of(schema, [column.name])[0] if column else None,
             decided_at=batch.decided_at,
             incarnation=batch.epoch.incarnation,

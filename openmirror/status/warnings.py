@@ -131,7 +131,7 @@ def _of_history(observed: ObservedState) -> Iterator[Warn]:
 
 _BEGUN_ANEW = {
     BeginReason.LOST: "its Delta table was gone",
-    BeginReason.GAP: "files that it needed were gone",
+    BeginReason.GAP: "files that it needed were gone, or overwritten",
 }
 
 

@@ -23,6 +23,8 @@ from openmirror.protocol.versions import (
 from tests.conformance.row_types import row_in, typed
 from tests.conformance.vectors import Outcome, encoded
 
+_WITHOUT_KEYS = {"paused": Code.KEY_COLUMNS_UNDECLARED.value, "file": None}
+
 
 @dataclass(frozen=True)
 class Now:
@@ -85,7 +87,7 @@ class Pasts:
         """What a drain does without a file."""
         past = self._pasts.setdefault(path, _Past())
         if now.applied and not now.rules.key_columns:
-            past.state = {"paused": Code.KEY_COLUMNS_UNDECLARED.value, "file": None}
+            past.state = _WITHOUT_KEYS
         elif now.applied and (path in self._anew or past.incarnation is None):
             self._begin(past, now)
         self._anew.discard(path)
@@ -114,7 +116,11 @@ class Pasts:
     ) -> None:
         """One file that the current table takes, whose schema is this behind it."""
         past = self._pasts.setdefault(path, _Past())
-        if not rules.key_columns or past.state != "idle":
+        if not rules.key_columns:
+            return
+        if past.state == _WITHOUT_KEYS:
+            past.state = "idle"
+        if past.state != "idle":
             return
         if any(fold_case(n) in {c.name for c in HISTORY_COLUMNS} for n in file.columns):
             past.state = {"paused": Code.COLUMN_NAME_RESERVED.value, "file": name}

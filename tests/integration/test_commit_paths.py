@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import threading
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -374,3 +375,57 @@ def test_a_key_that_comes_with_its_batch_is_null_in_every_row_before_it(
         assert sorted(((row["id"], row["v"]) for row in open_rows), key=str) == sorted(
             rows, key=str
         )
+
+
+def with_history(zone: Zone, spark: SparkSession, paths: Paths = EVERY_PATH, **more: Any) -> Mirror:
+    mirror = Mirror(zone, spark, paths=paths)
+    settings(zone, history="scd2", **more)
+    zone.metadata("t", KEYED)
+    return mirror
+
+
+def apply_both(mirror: Mirror) -> None:
+    for path in ("t", "_history/t"):
+        assert isinstance(mirror.reconcile_until_idle(path), Idle), path
+
+
+def test_a_type_grows_in_place_by_inserts_alone(zone: Zone, spark: SparkSession) -> None:
+    mirror = with_history(zone, spark, BY_SPARK, typeChange="feature")
+    for number, kind in enumerate((pa.int32(), pa.int64()), start=1):
+        zone.put("t", number, {"id": [number], "n": pa.array([number], kind)})
+        apply_both(mirror)
+    for path in ("t", "_history/t"):
+        found = mirror.spark.read.format("delta").load(str(mirror.delta_path(path)))
+        assert sorted(row["n"] for row in found.collect()) == [1, 2]
+        assert dict(found.dtypes)["n"] == "bigint"
+        assert log_of(mirror, path).properties["delta.enableTypeWidening"] == "true"
+
+
+def test_a_history_goes_on_where_its_folder_comes_again_with_the_first_times_without_a_zone(
+    zone: Zone, spark: SparkSession
+) -> None:
+    mirror = with_history(zone, spark, zonelessTimestamps="ntz")
+    zone.put("t", 1, {"id": [1]})
+    apply_both(mirror)
+    shutil.rmtree(zone.folder("t"))
+    zone.metadata("t", KEYED)
+    zone.put("t", 1, {"id": [2], "at": [datetime(2026, 1, 2)]})  # noqa: DTZ001 - without a zone
+    apply_both(mirror)
+    kept = {row["id"]: (row["at"], row["_is_current"]) for row in mirror.rows("_history/t")}
+    assert kept == {1: (None, False), 2: (datetime(2026, 1, 2), True)}  # noqa: DTZ001
+
+
+@pytest.mark.parametrize("small_batch", [0, EVERY_PATH.small_batch])
+def test_files_without_rows_need_no_key_column_though_none_has_had_it(
+    zone: Zone, spark: SparkSession, small_batch: int
+) -> None:
+    mirror = with_history(zone, spark, Paths(small_batch=small_batch))
+    nothing = pa.array([], pa.string())
+    zone.put("t", 1, {"v": nothing})
+    apply_both(mirror)
+    zone.put("t", 2, {"__rowMarker__": pa.array([], pa.int32()), "w": nothing})
+    apply_both(mirror)
+    assert log_of(mirror, "t").schema.names == ("v", "w")
+    zone.put("t", 3, {"__rowMarker__": [4], "id": [1], "v": ["a"]})
+    apply_both(mirror)
+    assert mirror.rows("t") == [{"id": 1, "v": "a", "w": None}]

@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from openmirror.operate.requests import Operator, confirm_hard_deletes
+from openmirror.plan.decisions import Idle
 from openmirror.plan.soft_deletes import MARKS
 from openmirror.ports import Step
 from openmirror.reconcile.maintaining import maintain_table
@@ -117,6 +118,21 @@ def test_hard_deletes_come_back_in_one_commit_of_the_next_batch(
     mirror.zone.put("t", 3, changes((2, 3)))
     mirror.reconcile_until_idle("t")
     assert [row["id"] for row in mirror.rows("t")] == [row[1]]
+
+
+def test_a_publisher_may_have_a_column_of_our_name_once_hard_deletes_come_back(
+    mirror: Mirror,
+) -> None:
+    settings(mirror.zone, delete="soft")
+    mirror.zone.metadata("t", {"keyColumns": ["id"]})
+    mirror.zone.put("t", 1, changes((0, 1), (0, 2), (2, 1)))
+    mirror.reconcile_until_idle("t")
+    settings(mirror.zone)
+    confirm_hard_deletes(mirror.ports, mirror.table("t"), Operator("ann"))
+    own = changes((0, 3)).append_column("_deleted_at", pa.array([True]))
+    mirror.zone.put("t", 2, own)
+    assert isinstance(mirror.reconcile_until_idle("t"), Idle)
+    assert {row["id"]: row["_deleted_at"] for row in mirror.rows("t")} == {2: None, 3: True}
 
 
 def test_each_key_that_first_comes_after_a_truncate_of_a_versioned_table_fares_by_itself(

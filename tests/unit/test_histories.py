@@ -27,6 +27,7 @@ from openmirror.reconcile.discovery import discover, explore
 from openmirror.runtime.waking import tables_of
 from openmirror.status import Word, table_status
 from openmirror.table import layout
+from openmirror.table.control import BeginReason
 from openmirror.table.log import TableLog
 from tests.conformance.reference_engine import ReferenceEngine
 from tests.zone import MIRROR, NO_WAITS, Product, Zone
@@ -210,6 +211,77 @@ def test_a_history_whose_files_are_gone_begins_anew_and_its_status_shows_it(
     requests.reseed(histories.ports, histories.table(HISTORY), _ME)
     histories.apply()
     assert not histories.warnings()
+
+
+@pytest.mark.parametrize("by", ["an operator", "the policy"])
+def test_a_history_never_reads_other_bytes_than_its_table_has_applied(
+    histories: Histories, by: str
+) -> None:
+    histories.write(1)
+    histories.apply()
+    histories.write(2)
+    histories.apply("t")
+    [file] = (path for path in histories.zone.folder("t").glob("*2.parquet"))
+    histories.zone.put("t", 2, {"__rowMarker__": [4], "id": [0], "v": ["other"]})
+    assert histories.paused(HISTORY) is Code.APPLIED_FILE_CHANGED
+    assert histories.paused("t") is Code.APPLIED_FILE_CHANGED
+    if by == "an operator":
+        requests.skip_file(histories.ports, histories.table("t"), file.name, _ME)
+    else:
+        histories.turn("scd2", overwrittenFiles="ignore")
+    histories.apply()
+    assert histories.kept() == [
+        ("1", "begin", 2, None),
+        ("1", "upsert", 1, 2),
+        ("2", "begin", 2, None),
+    ]
+    begun = histories.control(HISTORY).begun
+    assert begun is not None
+    assert begun.why is BeginReason.GAP
+    histories.write(3)
+    histories.apply()
+    assert ("3", "upsert", 3, None) in histories.kept()
+
+
+def test_a_history_reads_a_file_that_was_written_over_with_the_same_bytes(
+    histories: Histories,
+) -> None:
+    histories.write(1, 2)
+    histories.apply("t")
+    histories.write(2)
+    assert histories.paused(HISTORY) is Code.APPLIED_FILE_CHANGED
+    histories.write(3)
+    histories.apply()
+    assert histories.kept() == _FOLLOWED
+
+
+def test_a_history_that_begins_after_its_files_were_written_over_begins_from_now(
+    histories: Histories,
+) -> None:
+    histories.turn("scd2", overwrittenFiles="ignore")
+    histories.write(1, 2)
+    histories.apply("t")
+    histories.zone.put("t", 2, {"__rowMarker__": [4], "id": [0], "v": ["other"]})
+    histories.apply()
+    assert histories.kept() == [("1", "begin", 2, None), ("2", "begin", 2, None)]
+
+
+def test_a_history_of_a_table_whose_keys_were_declared_later_begins_from_then(
+    histories: Histories,
+) -> None:
+    histories.turn("scd2", insert="upsert")
+    histories.zone.metadata("t", {})
+    histories.zone.put("t", 1, {"id": [1, 1], "v": ["a", "b"]})
+    histories.apply("t")
+    assert histories.paused(HISTORY) is Code.KEY_COLUMNS_UNDECLARED
+    histories.zone.metadata("t", {"keyColumns": ["id"]})
+    histories.write(3, 2)
+    histories.apply()
+    assert histories.kept() == [
+        ("2", "begin", 3, None),
+        ("3", "begin", 3, None),
+        ("3", "begin", 3, None),
+    ]
 
 
 def test_a_history_that_is_lost_begins_anew(histories: Histories) -> None:

@@ -15,7 +15,7 @@ from openmirror.protocol.rows import (
     SoftDeletes,
     interpret,
 )
-from openmirror.spark.interpreter import AS_IT_WAS, rows_left, rows_left_softly
+from openmirror.spark.interpreter import AS_IT_WAS, rows_left, rows_left_softly, versions_passed
 
 
 @pytest.mark.parametrize("seed", range(50))
@@ -56,3 +56,12 @@ def test_so_it_is_where_deletes_are_soft(seed: int) -> None:
     )
     found = sorted(((at, -5 if by == AS_IT_WAS else by) for at, by in left), key=repr)
     assert found == sorted(((row["v"], row[DELETED_AT]) for row in whole.rows), key=repr)
+
+
+def test_versions_that_come_as_what_has_no_hash_are_bytes() -> None:
+    versions = [b"a", b"a", b"b"]
+    markers, absent = [0, 0, 1], [(), (), ()]
+    unhashable = [bytearray(version) for version in versions]
+    passed = versions_passed(markers, unhashable, absent, 2, 0)  # type: ignore[arg-type]
+    assert passed == versions_passed(markers, versions, absent, 2, 0)
+    assert passed

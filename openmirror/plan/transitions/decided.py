@@ -52,6 +52,9 @@ def decide(
         reseeding_until=_reseeding_until(record, batch, applied, reread_through),
         truncated=truncated if batch.kind is BatchKind.REPLACE else record.truncated or truncated,
         partitions={} if batch.kind is BatchKind.REPLACE else record.partitions,
+        overwritten_through=START
+        if batch.kind is BatchKind.REPLACE
+        else record.overwritten_through,
         with_history=with_history if record.frozen is None else record.with_history,
     )
     return replace(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from openmirror.protocol.names import ETag
-from openmirror.protocol.sequence import Sequence
+from openmirror.protocol.sequence import Position, Sequence
 from openmirror.table.control import ControlDocument, IncarnationRecord
 
 MOST_FORMER_RECORDS = 5
@@ -32,3 +32,11 @@ def with_etags(record: IncarnationRecord, etags: Mapping[Sequence, ETag]) -> Inc
         for batch in record.batches
     )
     return replace(record, batches=batches)
+
+
+def with_other_bytes(
+    record: IncarnationRecord, sequence: Sequence, etag: ETag
+) -> IncarnationRecord:
+    """The same of a file whose bytes are no longer those that were applied."""
+    through = max(record.overwritten_through, Position(sequence))
+    return replace(with_etags(record, {sequence: etag}), overwritten_through=through)

@@ -14,7 +14,7 @@ from openmirror.plan.soft_deletes import marks
 from openmirror.plan.stopping import hold_of_stop
 from openmirror.plan.times import first_seen
 from openmirror.plan.transitions.history import how_it_ended, with_end, with_end_by
-from openmirror.plan.transitions.incarnations import with_etags, with_record
+from openmirror.plan.transitions.incarnations import with_etags, with_other_bytes, with_record
 from openmirror.protocol.rules import Broken
 from openmirror.table.control import Applied, ControlDocument, Overwrites, RequestKind
 from openmirror.table.log import TableLog, Totals
@@ -145,10 +145,13 @@ def overwrites_accepted(control: ControlDocument, seen: Planned) -> ControlDocum
     same = [one.file.name for one in found if one.is_same]
     others = [one.file.name for one in found if not one.is_same]
     record = replace(
-        with_etags(record, {one.manifest.sequence: one.file.etag for one in found}),
+        with_etags(record, {one.manifest.sequence: one.file.etag for one in found if one.is_same}),
         rewritten=_counted(record.rewritten, same, observed.at),
         ignored=_counted(record.ignored, others, observed.at),
     )
+    for one in found:
+        if not one.is_same:
+            record = with_other_bytes(record, one.manifest.sequence, one.file.etag)
     return with_record(control, record)
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from openmirror.plan.facts import LandedFile
 from openmirror.plan.observed import ObservedState
 from openmirror.plan.transitions.history import with_act, with_end
-from openmirror.plan.transitions.incarnations import with_etags, with_record
+from openmirror.plan.transitions.incarnations import with_other_bytes, with_record
 from openmirror.protocol.naming_scheme import Through
 from openmirror.protocol.sequence import START, next_sequence
 from openmirror.table.control import (
@@ -79,7 +79,7 @@ def skipped(
     ETag. Beyond it the skip is bound to the ETag, so that a file that replaces it is read.
     """
     if file.sequence <= observed.applied:
-        record = with_etags(record, {file.sequence: file.etag})
+        record = with_other_bytes(record, file.sequence, file.etag)
     else:
         number, name = file.sequence, file.name if observed.naming.has_ledger else None
         skip = Skip(

@@ -106,11 +106,15 @@ class IncarnationRecord:
     """Applied files that were written over with the same bytes, or only touched."""
     ignored: Overwrites | None = None
     """Applied files that were written over with others, which the table's policy ignores."""
+    overwritten_through: Position = START
+    """The highest applied file whose bytes are others by now, which is accepted or ignored: whoever
+    has not read it yet never can."""
     truncated: Truncated | None = None
     stops_after: StopAfter | None = None
     """Until the table has come there and is held, or somebody has it go on."""
     with_history: bool = False
-    """Whether its table had a history from its first file on: that one has every version then."""
+    """Whether its table had keys and a history from its first file on: that one has every version
+    then."""
 
     @property
     def archived_through(self) -> int:

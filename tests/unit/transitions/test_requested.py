@@ -19,7 +19,7 @@ from openmirror.plan.transitions.requested import (
 )
 from openmirror.protocol.names import ETag
 from openmirror.protocol.naming_scheme import Through
-from openmirror.protocol.sequence import Sequence
+from openmirror.protocol.sequence import Position, Sequence
 from openmirror.table.control import Act, Ended, Failures, Hold, Request, RequestKind, Skip
 from tests.unit.transitions.values import (
     ACT,
@@ -85,7 +85,8 @@ def test_of_an_applied_file_the_present_content_is_taken_for_the_one_that_was_re
     document = replace(STOPPED, record=known)
     after = skipped(observed(document, file(2, "new"), log=log(2)), known, file(2, "new"), ACT)
     accepted = batch(1, 2, files=[manifest(1), manifest(2, "new")])
-    assert after == control(applied=applied(2), record=record(batches=(accepted, batch(3, 3))))
+    expected = record(batches=(accepted, batch(3, 3)), overwritten_through=Position(2))
+    assert after == control(applied=applied(2), record=expected)
 
 
 def test_numbers_are_given_up_from_the_first_on_and_only_while_they_are_missing() -> None:

@@ -268,6 +268,22 @@ CASES = [
         kept=_kept(columns="", applied=0, state=paused("KeyColumnsUndeclared")),
     ),
     _case(
+        "keys-declared-later",
+        "A history begins from now where keys are declared once the table has data",
+        step(_v(1, (0, 1, "a"), (0, 1, "b"))),
+        step(keys("id"), _v(2, (4, 1, "c"), (4, 2, "d"))),
+        now=expect(_SEEN, (1, "c"), (1, "c"), (2, "d"), applied=2),
+        kept=_kept(
+            _version(1, "a", by=("begin", 1, None), until=("upsert", 2, 1)),
+            _version(1, "b", by=("begin", 1, None), until=("upsert", 2, 1)),
+            *[_version(1, "c", by=("upsert", 2, 1))] * 2,
+            _version(2, "d", by=("upsert", 2, 2)),
+            applied=2,
+        ),
+        settings={"openmirror": {"history": "scd2", "insert": "upsert"}},
+        section="5.9 4.4",
+    ),
+    _case(
         "column-of-our-name",
         "A column of our name stops the history, and not the table",
         keys("id"),

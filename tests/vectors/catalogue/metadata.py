@@ -187,6 +187,15 @@ CASES = [
         expected=expect(_SEEN, (1, "x"), (1, "x"), (3, "y"), applied=2),
     ),
     vector(
+        "metadata/keys-declared-with-their-column",
+        "A key column that comes with the keys is NULL in every row before it, and matches as such",
+        "4.4 5.4",
+        step(file(1, "v:string", ("a",), ("b",))),
+        step(keys("id"), file(2, "m v:string id:int64", (4, "x", 7), (2, None, 8))),
+        step(file(3, "m v:string id:int64", (1, "y", None), (1, "z", 7))),
+        expected=expect("v:string id:long", ("y", None), ("y", None), ("z", 7), applied=3),
+    ),
+    vector(
         "metadata/keys-declared-for-a-paused-table",
         "Declaring the keys that an update needs resumes the table",
         "4.4 5.1",

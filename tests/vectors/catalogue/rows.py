@@ -528,6 +528,15 @@ CASES = [
         expected=expect(_SEEN, (1, "x"), (3, "z"), applied=3),
     ),
     vector(
+        "rows/key-column-missing-without-rows-from-the-first-file-on",
+        "Nor does it where no file had that column before",
+        "5.1 6.2",
+        keys("id"),
+        file(1, "v:string"),
+        file(2, "m w:int64"),
+        expected=expect("v:string w:long", applied=2),
+    ),
+    vector(
         "rows/composite-key",
         "Rows are the same when every key column is equal, NULL included",
         "5.4 4.2",
