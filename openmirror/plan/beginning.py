@@ -13,7 +13,7 @@ from openmirror.plan.missing import first_missing
 from openmirror.plan.observed import ObservedState
 from openmirror.plan.soft_deletes import marks
 from openmirror.protocol.sequence import START, Position, Sequence
-from openmirror.table.control import BeginReason, RequestKind
+from openmirror.table.control import BeginReason, IncarnationRecord, RequestKind
 from openmirror.table.log import Epoch, TableLog
 
 
@@ -58,12 +58,10 @@ def overwritten_meanwhile(observed: ObservedState) -> frozenset[Sequence]:
     That table's next observation finds them: the same bytes again count as those that it has read;
     over others it pauses, and its history with it (PROTOCOL §8.3).
     """
-    if observed.current is None or observed.incarnation is None:
-        return frozenset()
-    record = observed.current.control.record_of(observed.incarnation)
+    record = _current_record(observed)
     ahead = (
         (observed.files.get(manifest.sequence), manifest)
-        for manifest in record.applied_files(current_position(observed))
+        for manifest in (record.applied_files(current_position(observed)) if record else ())
         if manifest.sequence > observed.applied
     )
     return frozenset(
@@ -74,9 +72,15 @@ def overwritten_meanwhile(observed: ObservedState) -> frozenset[Sequence]:
 
 
 def _overwritten_through(observed: ObservedState) -> Position:
+    record = _current_record(observed)
+    return record.overwritten_through if record else START
+
+
+def _current_record(observed: ObservedState) -> IncarnationRecord | None:
+    """What the current table beside a history knows of this incarnation of the folder."""
     if observed.current is None or observed.incarnation is None:
-        return START
-    return observed.current.control.record_of(observed.incarnation).overwritten_through
+        return None
+    return observed.current.control.record_of(observed.incarnation)
 
 
 def current_position(observed: ObservedState) -> Position:
@@ -111,8 +115,7 @@ def _is_lost(observed: ObservedState) -> bool:
 
 def _can_follow(observed: ObservedState, through: Position) -> bool:
     """Whether its policy was set before the first file was applied, and all files are there."""
-    if observed.current is None or observed.incarnation is None:
+    record = _current_record(observed)
+    if record is None or not record.with_history:
         return False
-    follows = observed.current.control.record_of(observed.incarnation).with_history
-    is_whole = first_missing(observed, through) is None
-    return follows and is_whole and _overwritten_through(observed) == START
+    return first_missing(observed, through) is None and record.overwritten_through == START

@@ -10,7 +10,6 @@ from datetime import date, timedelta
 
 from openmirror.plan import Batch
 from openmirror.ports.merge_rows import positional, positions_of
-from openmirror.protocol.names import fold_case
 from openmirror.protocol.schema import Column, ColumnType, SchemaUnion
 from openmirror.spark.frames import quoted
 
@@ -27,13 +26,13 @@ def has_key(batch: Batch, not_null: frozenset[str]) -> str:
     two. A key column that comes with the batch (keys may be declared at any time, PROTOCOL §4.4) is
     NULL in every row of the table, and Delta finds no such column there.
     """
-    keys = [_column(batch.union, key) for key in batch.frozen.key_columns]
-    positions = positions_of(batch.union.schema, batch.frozen.key_columns)
+    columns = _by_position(batch.union)
+    keys = {at: columns[at] for at in positions_of(batch.union.schema, batch.frozen.key_columns)}
     return " AND ".join(
         f"s.{quoted(key.name)} IS NULL"
         if key in batch.union.added
         else f"t.{quoted(key.name)} {'=' if at in not_null else '<=>'} s.{quoted(key.name)}"
-        for at, key in zip(positions, keys, strict=True)
+        for at, key in keys.items()
     )
 
 
@@ -43,11 +42,10 @@ def within(bounds: Mapping[str, tuple[int, int]], union: SchemaUnion) -> str:
     A column beside a literal of its own type: whatever else needs Spark's optimizer first, and
     says nothing to Delta where that has not seen it.
     """
-    columns = union.schema.columns
     conditions = [
         f" AND t.{quoted(column.name)} >= {_sql(low, column.type)}"
         f" AND t.{quoted(column.name)} <= {_sql(high, column.type)}"
-        for name, column in zip(positional(len(columns)), columns, strict=True)
+        for name, column in _by_position(union).items()
         if name in bounds and column not in union.added
         for low, high in [bounds[name]]
         if column.type != "date" or max(abs(low), abs(high)) < _DAYS
@@ -61,7 +59,6 @@ def _sql(value: int, kind: ColumnType) -> str:
     return f"{value}{_SUFFIXES.get(kind, '')}"
 
 
-def _column(union: SchemaUnion, name: str) -> Column:
-    """In the table's own spelling."""
-    [column] = (c for c in union.schema.columns if fold_case(c.name) == fold_case(name))
-    return column
+def _by_position(union: SchemaUnion) -> dict[str, Column]:
+    columns = union.schema.columns
+    return dict(zip(positional(len(columns)), columns, strict=True))

@@ -20,7 +20,7 @@ from openmirror.spark.deletion_vectors import FILE, FilesRead
 from openmirror.spark.delta_transaction import DeltaTransaction
 from openmirror.spark.frames import MergeRows, named, quoted, same_key
 from openmirror.spark.holding import held
-from openmirror.spark.key_conditions import within
+from openmirror.spark.key_conditions import has_key, within
 from openmirror.spark.plain_tables import may_replace_rows
 from openmirror.spark.transacting import activate
 
@@ -51,21 +51,21 @@ def replace_rows(
         if begun.has_applied(transaction, by_checksum=False):
             return True
         files = begun.files(bounds, alias="t")
-        has_key = same_key(keys, rows.needs.not_null)
+        same = same_key(keys, rows.needs.not_null)
         present = _by_position(files, bounds, dict(zip(names, keys, strict=True)))
         with (
-            held(_found(present, merged, keys, has_key)) as found,
+            held(_found(present, merged, keys, same)) as found,
             ThreadPoolExecutor(1, initializer=activate, initargs=(session,)) as beside,
         ):
             # Both are small jobs, one after another, and each leaves a core to the other.
-            coming = _coming(merged, found, data, has_key)
+            coming = _coming(merged, found, data, same)
             written = beside.submit(begun.written, named(coming, schema))
             gone = files.without(found)
             if gone.rows != found.count():
                 return False  # two changes are of one row: a MERGE refuses that, and says so
             come = written.result()
-            same = " AND ".join(f"t.{quoted(name)} <=> s.{quoted(name)}" for name in names)
-            begun.replace(gone, come, same, transaction, batch_record)
+            keys_of_both = has_key(batch, not_null=frozenset())
+            begun.replace(gone, come, keys_of_both, transaction, batch_record)
     return True
 
 
@@ -82,15 +82,13 @@ def _by_position(files: FilesRead, bounds: str, keys: Mapping[str, str]) -> Data
     return rows.select(*own, *files.place(rows))
 
 
-def _found(
-    present: DataFrame, merged: DataFrame, keys: Sequence[str], has_key: Column
-) -> DataFrame:
+def _found(present: DataFrame, merged: DataFrame, keys: Sequence[str], same: Column) -> DataFrame:
     """Where each row of the table lies whose key a merge row has, and that key."""
     merging = merged.where(F.col(KIND) != MergeKind.PLAIN_INSERT).select(*keys)
-    return present.alias("t").join(merging.alias("s"), has_key).select("t.*")
+    return present.alias("t").join(merging.alias("s"), same).select("t.*")
 
 
-def _coming(merged: DataFrame, found: DataFrame, data: Sequence[str], has_key: Column) -> DataFrame:
+def _coming(merged: DataFrame, found: DataFrame, data: Sequence[str], same: Column) -> DataFrame:
     """The rows that are added: one in place of each that an update found, and new ones.
 
     Found by its key, not by a number of its own: of two copies of what is held, the rows of one key
@@ -98,6 +96,6 @@ def _coming(merged: DataFrame, found: DataFrame, data: Sequence[str], has_key: C
     """
     is_plain = F.col(f"s.{KIND}") == MergeKind.PLAIN_INSERT
     comes = merged.where(F.col(KIND) != MergeKind.DELETE).alias("s")
-    joined = comes.join(found.alias("t"), has_key & ~is_plain, "left")
+    joined = comes.join(found.alias("t"), same & ~is_plain, "left")
     is_added = is_plain | F.col(f"t.{FILE}").isNotNull() | F.col(f"s.{MAY_INSERT}")
     return joined.where(is_added).select(*(f"s.{position}" for position in data))
