@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import os
+import re
 import signal
 from collections.abc import Iterator
 from functools import cache
@@ -18,8 +20,11 @@ from tests.azurite import accounts, azurite, work_queue  # noqa: F401 - fixtures
 from tests.harness.halves import WITH_SPARK
 from tests.harness.jvm import LASTING, quick
 from tests.harness.small_data import FOR_SMALL_DATA
+from tests.harness.states import computed_as
 from tests.spark_accounts import served  # noqa: F401 - a fixture
 from tests.zone import Mirror, Zone
+
+_NUMBERS = itertools.count()
 
 
 def pytest_configure() -> None:
@@ -57,6 +62,21 @@ def spark() -> Iterator[SparkSession]:
     )
     yield session
     session.stop()
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Pytest's own goes through the folders of all tests before, for each of ten thousand."""
+    name = re.sub(r"\W", "_", request.node.name)[:30]
+    made = tmp_path_factory.getbasetemp() / f"{name}{next(_NUMBERS)}"
+    made.mkdir(mode=0o700)
+    return made
+
+
+@pytest.fixture(autouse=True)
+def _states(request: pytest.FixtureRequest) -> Iterator[None]:
+    with computed_as(request.node.nodeid):
+        yield
 
 
 @pytest.fixture

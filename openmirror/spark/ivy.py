@@ -103,7 +103,7 @@ def _ivy_module(jars: Sequence[Jar]) -> str:
     """An Ivy module that depends on exactly these jars and on nothing that they depend on."""
     dependencies = "\n".join(
         f"    <dependency org={quoteattr(jar.group)} name={quoteattr(jar.name)}"
-        f' rev={quoteattr(jar.version)} conf="default->master" transitive="false"/>'
+        f' rev={quoteattr(jar.version)} conf="default" transitive="false"/>'
         for jar in jars
     )
     return (

@@ -12,12 +12,19 @@ from openmirror.cdc.capture.jars import capture_class_path
 from openmirror.cdc.capture.settings import CaptureSettings, DatabaseUrl
 from openmirror.spark.jars import default_cache
 from standins.postgres import PostgresServer, postgres_server
+from tests.harness.jvm import quick_embedded
 
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
     with postgres_server() as server:
         yield server
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in quick_embedded().items():
+        monkeypatch.setenv(name, value)
 
 
 @pytest.fixture

@@ -112,12 +112,13 @@ class Meter:
 
 
 class Costs:
-    """The plugin: after each test, what was spent since the last one is its own."""
+    """The plugin: behind the last test of a folder in a row, what was spent is that folder's."""
 
     def __init__(self) -> None:
         self._meter = Meter()
         self._costs: dict[str, Cost] = defaultdict(Cost)
         self._cpu = self._wall = 0.0
+        self._tests = 0
         self._stop = threading.Event()
         self._sampling = threading.Thread(target=self._observe, name="cpu", daemon=True)
 
@@ -131,20 +132,24 @@ class Costs:
         try:
             return (yield)
         finally:
-            self._spent("(collecting)", tests=0)
+            self._spent("(collecting)")
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+    def pytest_runtest_protocol(
+        self, item: pytest.Item, nextitem: pytest.Item | None
+    ) -> Generator[None, object, object]:
         try:
             return (yield)
         finally:
-            self._spent("/".join(item.nodeid.partition("::")[0].split("/")[:2]), tests=1)
+            self._tests += 1
+            if nextitem is None or _folder(nextitem) != _folder(item):
+                self._spent(_folder(item))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         self._stop.set()
         self._sampling.join()
         self._meter.observed()
-        self._spent("(ending)", tests=0)
+        self._spent("(ending)")
         terminalreporter.write_sep("=", "what each folder took, with all processes it started")
         for line in table(self._costs):
             terminalreporter.write_line(line)
@@ -153,10 +158,14 @@ class Costs:
         while not self._stop.wait(_OBSERVE_EVERY):
             self._meter.observed()
 
-    def _spent(self, folder: str, tests: int) -> None:
+    def _spent(self, folder: str) -> None:
         wall, cpu = time.monotonic(), self._meter.seconds()
-        self._costs[folder].add(Cost(tests, wall - self._wall, cpu - self._cpu))
-        self._wall, self._cpu = wall, cpu
+        self._costs[folder].add(Cost(self._tests, wall - self._wall, cpu - self._cpu))
+        self._wall, self._cpu, self._tests = wall, cpu, 0
+
+
+def _folder(item: pytest.Item) -> str:
+    return "/".join(item.nodeid.partition("::")[0].split("/")[:2])
 
 
 def _all() -> Iterable[Process]:

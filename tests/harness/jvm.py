@@ -27,7 +27,15 @@ DRIVER = "SPARK_SUBMIT_OPTS"
 LAUNCHER = "SPARK_LAUNCHER_OPTS"
 """Read by the small JVM that works out the command line of such a one."""
 
+EMBEDDED = "JAVA_TOOL_OPTIONS"
+"""Read by every JVM, also one inside a Python process; what its starter asks for wins."""
+
 
 def quick(given: Mapping[str, str]) -> dict[str, str]:
     """The variables for an environment; what `given` says there comes last, so it wins."""
     return {name: f"{_QUICK} {given.get(name, '')}".strip() for name in (DRIVER, LAUNCHER)}
+
+
+def quick_embedded() -> dict[str, str]:
+    """The variables for processes that start a JVM within themselves."""
+    return {EMBEDDED: _QUICK}

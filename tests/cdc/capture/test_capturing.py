@@ -244,7 +244,7 @@ def test_a_new_snapshot_that_was_cut_short_gives_up_nothing_and_is_taken_again(
     settings: CaptureSettings,
 ) -> None:
     """Nothing else changes: the place in the spool stays that of a row of the snapshot."""
-    rows, asked = 40_000, AskedSnapshot("a number", "public", "orders")
+    rows, asked = 20_000, AskedSnapshot("a number", "public", "orders")
     with connected(settings.url) as connection:
         connection.execute("CREATE TABLE orders (id int PRIMARY KEY, text text)")
         connection.execute(

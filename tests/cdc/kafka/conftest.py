@@ -1,4 +1,7 @@
-"""One broker for the whole run, and Kafka Connect beside it for those who ask."""
+"""One broker for these tests, and Kafka Connect beside it for those who ask.
+
+They end with them: a broker that nobody asks anything takes a thirtieth of a core.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from standins.kafka.cluster import Broker, Connect
 from standins.kafka.jars import cluster_jars, connector_jars
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     jars = cluster_jars(default_cache(), lambda line: None)
     made = Broker(tmp_path_factory.mktemp("broker"), jars)
@@ -23,7 +26,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
         made.kill()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def connect(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connect]:
     jars = cluster_jars(default_cache(), lambda line: None)
     plugins = connector_jars(default_cache(), lambda line: None)

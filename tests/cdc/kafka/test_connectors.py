@@ -90,7 +90,7 @@ def postgres_source(database: DatabaseUrl, broker: Broker, tmp_path: Path) -> It
         yield Source(topic, configuration, signals, workload, tables, "public", rows)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def mariadb() -> Iterator[MariaDbServer]:
     with mariadb_server() as server:
         yield server
@@ -199,6 +199,7 @@ def test_a_database_is_followed_through_kafka_connect(
         workload.transactions(8)
         here.land_until(workload.mark())
         mirror.reconcile_all()
+    connect.remove(here.stream)
     assert_equal([here], mirror)
     assert_versions_are_prefixes([here], mirror)
 

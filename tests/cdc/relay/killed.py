@@ -135,6 +135,11 @@ def main(root: Path, point: str, count: int, how: signal.Signals = signal.SIGKIL
             return SURVIVED if point != "never" else 0
 
 
+def ends(root: Path, point: str, count: int, how: signal.Signals) -> None:
+    """What a process of its own runs."""
+    sys.exit(main(root, point, count, how))
+
+
 def _want_snapshot(root: Path) -> None:
     shared = SharedDocument.of_any(LocalStore(root), ZONE, STREAM)
     table = next(path for path in shared.now.tables if path.table == "one")
@@ -143,4 +148,4 @@ def _want_snapshot(root: Path) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), signal.Signals[sys.argv[4]]))
+    ends(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), signal.Signals[sys.argv[4]])
