@@ -123,13 +123,16 @@ def unpacked_rows(data: bytes, file: LandedFile, batch: Batch, most: int) -> Ite
 
 
 def _is_for_spark(content: io.BytesIO, most: int) -> bool:
-    """Whether a Parquet file unpacks to too much, or its days may be others than they seem; one
-    that cannot be read is for here, which says what is wrong."""
+    """Whether a Parquet file unpacks to too much, its days may be others than they seem, or its
+    decimals have more bytes than are read here; one that cannot be read is for here, which says
+    what is wrong."""
     try:
         metadata = file_metadata(content)
         kinds = [kind for _, kind in footer.columns(metadata)]
         if not all(kind.simple for kind in kinds):
             return True  # JSON of nested values is as long as it likes
+        if any(kind.may_be_long_decimal for kind in kinds):
+            return True
         if any(kind.is_day_or_time for kind in kinds) and may_count_otherwise(metadata):
             return True
         return unpacked_bytes(content, metadata, most) > most

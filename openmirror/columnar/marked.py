@@ -7,6 +7,7 @@ import numpy.typing as npt
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
+from openmirror.formats.marker_values import marker_values
 from openmirror.plan import Batch
 from openmirror.plan.facts import FileFacts
 from openmirror.protocol.marker_rules import MarkerRules, shown
@@ -35,7 +36,7 @@ def markers_of(
     codes = encoded.indices
     meanings = []
     # A dictionary has its values in the order in which they first appear.
-    for code, value in enumerate(encoded.dictionary.to_pylist()):
+    for code, value in enumerate(marker_values(encoded.dictionary)):
         meaning = rules.read(value, _where(0, facts.marker, value))
         if isinstance(meaning, Broken):
             row = pc.index(codes, pa.scalar(code, codes.type)).as_py()

@@ -26,6 +26,8 @@ _ADD = ("path", "size", "stats", "deletionVector", "tags")
 _REMOVE = ("path", "size", "deletionTimestamp", "deletionVector")
 _WANTED = (*(f"add.{name}" for name in _ADD), *(f"remove.{name}" for name in _REMOVE))
 _CUBE = "ZCUBE_ID"
+_DELTA_LOG, _NOTE = "_delta_log", "_last_vacuum_info"
+_THROUGH = "latestCommitVersionOutsideOfRetentionWindow"
 
 
 class DataFilesReplay:
@@ -44,6 +46,25 @@ class DataFilesReplay:
             with suppress(NotThere, ConditionFailed):
                 return self._replay(table)
         return self._replay(table)
+
+    def swept(self, table: StorePath, through: datetime) -> None:
+        """As the port says: where Delta has left its note without a version, put one in.
+
+        Its notes are no larger than what is deleted: an older one only has Delta read more.
+        """
+        path = join(table, _DELTA_LOG, _NOTE)
+        try:
+            content = self._store.read(path)
+            if not _names_no_version(content.data):
+                return
+            commits = ListedLog(self._store, table).files.commits
+            past = [version for version, file in commits.items() if file.modified < through]
+            if past:
+                note = json.dumps({_THROUGH: max(past)}).encode()
+                self._store.write(path, note, only_if=content.etag)
+        except (NotThere, ConditionFailed):
+            # Gone, or another VACUUM has written its own.
+            return
 
     def _replay(self, table: StorePath) -> TableFiles | BrokenLog | None:
         listed = ListedLog(self._store, table)
@@ -76,7 +97,7 @@ class DataFilesReplay:
         for version in range(found.version + 1, files.newest + 1):
             if version not in files.commits:
                 raise Damaged(f"version {version} is missing, version {files.newest} is there")
-            folder = join(table, "_delta_log")
+            folder = join(table, _DELTA_LOG)
             for action in actions_of(self._store, folder, files.commits[version]):
                 found.take(action)
             found.version = version
@@ -97,11 +118,20 @@ class DataFilesReplay:
     def _vacuumed_through(self, table: StorePath) -> int:
         """Up to which version a VACUUM has deleted what was removed; -1 where it is not known."""
         try:
-            content = self._store.read(join(table, "_delta_log", "_last_vacuum_info"))
-            version = json.loads(content.data)["latestCommitVersionOutsideOfRetentionWindow"]
+            content = self._store.read(join(table, _DELTA_LOG, _NOTE))
+            version = json.loads(content.data)[_THROUGH]
         except (NotThere, KeyError, ValueError, TypeError):
             return -1
         return version if isinstance(version, int) else -1
+
+
+def _names_no_version(note: bytes) -> bool:
+    """Whether this is what open-source Delta notes of a VACUUM that listed the folder."""
+    try:
+        found = json.loads(note)
+    except ValueError:
+        return False
+    return isinstance(found, dict) and found.get(_THROUGH) is None
 
 
 @dataclass

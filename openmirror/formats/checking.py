@@ -9,6 +9,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from openmirror.formats.broken_rows import RowsBroken
+from openmirror.formats.marker_values import marker_values
 from openmirror.formats.parquet.conversion import read_parquet
 from openmirror.formats.read_rows import ReadRows
 from openmirror.formats.text.rows import read_text
@@ -33,13 +34,13 @@ class ChangeFileRows:
             # Where the text itself is wrong, `findings` says so.
             with suppress(RowsBroken):
                 for rows in self._rows(path, facts, rules):
-                    yield from rows.batch.column(facts.marker).to_pylist()
+                    yield from marker_values(rows.batch.column(facts.marker))
             return
         content, _ = open_stored(self._store, path, facts.etag)
         try:
             with closing(content), pq.ParquetFile(content) as file:
                 for batch in file.iter_batches(columns=[facts.marker]):
-                    yield from batch.column(0).to_pylist()
+                    yield from marker_values(batch.column(0))
         except (pa.ArrowException, OSError) as error:
             raise ValueError(str(error)) from error
 

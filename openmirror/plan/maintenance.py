@@ -213,8 +213,7 @@ def _vacuum(
     since, portion = since or now - kept, portion_of(len(files.dead), policy, kept)
     if now - since < kept + (timedelta() if asked else portion) and not wants_full:
         return Nothing()
-    swept = known.swept_at or (known.vacuumed.at if known.vacuumed else now)
-    sweeps = wants_full or now - swept > _SWEEP
+    sweeps = wants_full or now - (known.swept_at or now) > _SWEEP
     if known.begun is not None and known.begun.bound and not wants_full:
         # Files of a compaction that stalls are named by no version yet, and may be one day.
         sweeps = False

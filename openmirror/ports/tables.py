@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
@@ -46,6 +47,14 @@ class DataFilesReader(Protocol):
         """
         ...
 
+    def swept(self, table: StorePath, through: datetime) -> None:
+        """A VACUUM has listed the folder, and deleted all that was removed before `through`.
+
+        Delta notes only how far one that goes by the log has come, and forgets even that now. This
+        puts a note in its place, so that the next one may go by the log.
+        """
+        ...
+
 
 class PastReader(Protocol):
     """Reads a table's past: every version that its log has, and whether its files are there."""
@@ -65,6 +74,9 @@ class NoDataFiles:
     def data_files(self, table: StorePath) -> TableFiles | BrokenLog | None:  # noqa: ARG002 - a port's
         """Nothing, as if there were no table."""
         return None
+
+    def swept(self, table: StorePath, through: datetime) -> None:
+        """Nothing to note."""
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from openmirror.plan.maintenance_steps import (
 )
 from openmirror.plan.observed import ObservedState, TablePolicy
 from openmirror.plan.retention import kept_for
+from openmirror.plan.soft_deletes import marks
 from openmirror.plan.transitions.maintained import (
     Survey,
     Underway,
@@ -37,9 +38,9 @@ from openmirror.plan.transitions.maintained import (
     surveyed,
     with_maintenance,
 )
-from openmirror.ports import CommitResult, Step, TableEngine
+from openmirror.ports import Absent, CommitResult, Step, TableEngine
 from openmirror.progress.tables import MaintenanceFailed, TableMaintained
-from openmirror.protocol.names import TableFolder
+from openmirror.protocol.names import ETag, TableFolder
 from openmirror.reconcile.documents import Documents
 from openmirror.reconcile.observing import observe
 from openmirror.reconcile.reads import Observation
@@ -110,12 +111,29 @@ def _removed(
     now = ports.clock()
     control = with_maintenance(seen.observed.control, lambda known: began(known, removal, now))
     try:
-        Documents(ports.store).save_table(seen.observed.folder, control, seen.etag)
+        saved = Documents(ports.store).save_table(seen.observed.folder, control, seen.etag).etag
     except ConditionFailed:
         return True
     ports.steps(Step.MAINTAINING)
     underway = _underway(seen.observed, control)
+    if _has_changed(ports, seen.observed, saved):
+        _write_down(ports, seen.observed.folder, lambda known: broken_off(known, underway))
+        return True
     return _carried_out(ports, engine, seen.observed, removal, None, underway)
+
+
+def _has_changed(ports: RootPorts, observed: ObservedState, saved: ETag | Absent) -> bool:
+    """Whether anybody has written the document since, or the table is another one.
+
+    No fence stops this step, which deletes rows: whoever stalled before it may wake to marks that
+    are to stay after all, or to a publisher's own column of that name.
+    """
+    if Documents(ports.store).table(observed.folder).etag != saved:
+        return True
+    log = ports.logs.read(observed.table)
+    before = observed.log
+    assert isinstance(before, TableLog)  # or nothing would be due
+    return not isinstance(log, TableLog) or log.live != before.live or not marks(log)
 
 
 def _underway(observed: ObservedState, control: ControlDocument) -> Underway:
@@ -156,6 +174,8 @@ def _carried_out(
         _write_down(ports, folder, lambda known: broken_off(known, underway))
         return True
     at = ports.clock()
+    if isinstance(step, Vacuum) and step.full:
+        ports.data_files.swept(observed.table, step.through)
     if found and not isinstance(step, Vacuum) and not _has_moved(ports, observed, found):
         # Or the same step would be planned for ever.
         left = replace(found, step=Nothing(remark="Delta found nothing to put together"))

@@ -42,10 +42,13 @@ MANY = 50
 class CurrentTable:
     """What was known of a table right before a commit; another commit may come between."""
 
+    version: int
     files: int
     bytes: int
     has_change_data_feed: bool
     has_deletion_vectors: bool
+    tracks_rows: bool = False
+    """Whether each row has an id for good, which a row that is written anew does not keep."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +106,8 @@ def _replaces_rows(shape: BatchShape) -> bool:
 
 
 def _is_small(table: CurrentTable | None, files: int, small_table: int) -> bool:
-    """Whether rewriting it is one short job. Its change feed would have every row twice."""
-    if table is None or table.has_change_data_feed:
+    """Whether rewriting it is one short job. Its change feed would have every row twice, and each
+    row another id."""
+    if table is None or table.has_change_data_feed or table.tracks_rows:
         return False
     return 0 < table.files <= files and table.bytes <= small_table

@@ -140,6 +140,7 @@ class DirectCommits:
         if found is None or checksum is None:
             return None
         return CurrentTable(
+            version=begun.version,
             files=checksum.files,
             bytes=checksum.bytes,
             # No plain table has them.

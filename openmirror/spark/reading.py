@@ -20,6 +20,7 @@ from openmirror.spark.pieces import MOST_LISTED, LocatedBy, Piece, row_of, seque
 
 _PATTERN_CHARACTERS = frozenset("\\[]{}*?")
 _PATTERNS = "__globPaths__"
+_WHOLE_TEXT = r"\A[\x00-\x20]*[+-]?[0-9]+(\.0*)?[\x00-\x20]*\z"
 _WITHOUT_CHECKSUMS = {
     # For these reads alone: Delta's own files keep their checksums. An instance of its own, or the
     # one with checksums that Hadoop has by now would answer.
@@ -141,7 +142,9 @@ def _whole(marker: Column, facts: FileFacts) -> Column:
     """A marker as a whole number; NULL for what is none (`protocol.marker_rules`)."""
     kind, text = str(facts.marker_type), marker
     if kind == "string":
-        marker = F.regexp_replace(marker, r"\.0*[\x00-\x20]*\z", "")
+        whole = F.regexp_replace(marker, r"\.0*[\x00-\x20]*\z", "")
+        # Spark takes blanks before the point, and a DEL at either end.
+        marker = F.when(marker.rlike(_WHOLE_TEXT), whole)
     elif kind in ("float", "double") or kind.startswith("decimal"):
         # Compared with a whole number, a decimal would lose its last digits to their common type.
         marker = F.when(marker % 1 == 0, marker)

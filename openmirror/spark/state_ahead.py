@@ -32,7 +32,8 @@ from openmirror.spark.scala import class_of, given, no_value
 
 _DELTA_LOG = "org.apache.spark.sql.delta.DeltaLog"
 _MOST_WAITING = 8
-_ASKED = (CHANGE_DATA_FEED, FIRST_NAME_OF_FEED, DELETION_VECTORS)
+_TRACKS_ROWS = "delta.enableRowTracking"
+_ASKED = (CHANGE_DATA_FEED, FIRST_NAME_OF_FEED, DELETION_VECTORS, _TRACKS_ROWS)
 
 
 class StateAhead:
@@ -94,7 +95,11 @@ class StateAhead:
             state = self._states.get(table)
         if state is None or state.cancel():
             return _current(session, table)
-        return state.result()
+        found = state.result()
+        if found is not None and found.version == _newest_version(session, table):
+            return found
+        # Somebody else has committed since: it may be another table by now.
+        return _current(session, table)
 
     def _ahead(self, table: str) -> CurrentTable | None:
         if self._session is None:
@@ -113,13 +118,24 @@ def _current(session: SparkSession, table: str) -> CurrentTable | None:
         asked = {name: given(configuration.get(name)) for name in _ASKED}
         properties = {name: str(value) for name, value in asked.items() if value is not None}
         return CurrentTable(
+            version=int(snapshot.version()),
             files=files,
             bytes=size,
             has_change_data_feed=has_change_feed(properties),
             has_deletion_vectors=is_on(properties, DELETION_VECTORS),
+            tracks_rows=is_on(properties, _TRACKS_ROWS),
         )
     except (Py4JError, PySparkException):
         # The table is gone, or its log broken, or Spark has ended: the commit says which.
+        return None
+
+
+def _newest_version(session: SparkSession, table: str) -> int | None:
+    """By a listing of the log, which the commit's own finds made."""
+    try:
+        log, none = delta_log(session, table), no_value(session)
+        return None if log is None else int(log.update(False, none, none).version())
+    except (Py4JError, PySparkException):
         return None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from datetime import date, datetime
 from decimal import Decimal
@@ -14,11 +15,27 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from openmirror.plan.decisions import Idle
+from openmirror.plan.decisions import Idle, Pause
+from openmirror.protocol.names import ROW_MARKER_COLUMN
+from openmirror.protocol.rules import Code
 from openmirror.table import layout
+from tests.harness import odd_parquet
 from tests.zone import EVERY_PATH, MIRROR, Mirror, Paths, Zone
 
+
+def _parquet(columns: dict[str, Any]) -> bytes:
+    to = io.BytesIO()
+    pq.write_table(pa.table(columns), to)
+    return to.getvalue()
+
+
+def _texts(*values: bytes) -> pa.Array:
+    """Text of any bytes."""
+    return pa.array(values, pa.binary()).view(pa.string())
+
+
 NAN = np.array([0x7FF8000000000001, 0xFFF0000000000001], dtype=np.uint64).view(np.float64)
+_MARKER = Code.ROW_MARKER_INVALID
 MOMENTS = [
     datetime.fromisoformat(text)
     for text in (
@@ -96,6 +113,62 @@ def test_values_of_every_type_are_those_that_spark_reads(
     here, there = found
     assert here == there
     assert len(here) == 2 * ROWS
+
+
+_JULIAN = 2_440_588
+_NOON = 43_200_000_000_000
+_VALUES = [12_345_678_901, -129, 10**17, -(10**17)]
+_DECIMALS = [Decimal(value).scaleb(-2) for value in _VALUES]
+_TIMES = [
+    ((_NOON, _JULIAN), 43_200_000_000),
+    ((-_NOON, _JULIAN), -43_200_000_000),
+    ((-1_000, _JULIAN - 100_000), -100_000 * 86_400_000_000 - 1),
+    # What is finer is cut towards the day.
+    ((-1_500, _JULIAN), -1),
+    ((1_500, _JULIAN), 1),
+    # Years that nanoseconds cannot count.
+    ((-_NOON, _JULIAN - 500_000), -500_000 * 86_400_000_000 - 43_200_000_000),
+    ((_NOON, _JULIAN + 500_000), 500_000 * 86_400_000_000 + 43_200_000_000),
+]
+_ODD: dict[str, tuple[bytes, list[Any]]] = {
+    **{
+        f"d{length}": (odd_parquet.decimals("v", length, _VALUES, 18, 2), _DECIMALS)
+        for length in (8, 9, 12, 16)
+    },
+    "long": (odd_parquet.decimals("v", 20, _VALUES, 38, 2), _DECIMALS),
+    "times": (odd_parquet.times("v", [pair for pair, _ in _TIMES]), [at for _, at in _TIMES]),
+}
+_BAD = {
+    "no words": (_parquet({"id": [1, 2], ROW_MARKER_COLUMN: _texts(b"4", b"\xff")}), _MARKER),
+    "blank": (_parquet({"id": [1, 2], ROW_MARKER_COLUMN: ["4", "4 .0"]}), _MARKER),
+    "longer": (odd_parquet.decimals("v", 20, _VALUES, 18, 2), Code.FILE_UNREADABLE),
+    "few": (odd_parquet.miscounted(3), Code.FILE_UNREADABLE),
+    "none": (odd_parquet.miscounted(0), Code.FILE_UNREADABLE),
+}
+
+
+def test_odd_files_give_their_values_or_their_rule_whoever_reads_them(
+    zone: Zone, spark: SparkSession
+) -> None:
+    """Decimals of more bytes than they need, and times before 1970 as older Arrow wrote them."""
+    mirror = Mirror(zone, spark)
+    for way, paths in (("here", EVERY_PATH), ("there", Paths(small_batch=0))):
+        mirror.engine = paths.engine(spark, zone.root, mirror.ports.store)
+        for name, (data, values) in _ODD.items():
+            table = f"{name}_{way}"
+            zone.put_bytes(table, f"{1:020d}.parquet", data)
+            assert isinstance(mirror.reconcile_until_idle(table), Idle), table
+            frame = spark.read.format("delta").load(str(mirror.delta_path(table)))
+            value = "unix_micros(v)" if name == "times" else "v"
+            found = frame.selectExpr("id", f"{value} AS v").orderBy("id").collect()
+            assert [row["v"] for row in found] == values, table
+        for name, (data, code) in _BAD.items():
+            table = f"{name}_{way}"
+            zone.metadata(table, {"keyColumns": ["id"]})
+            zone.put_bytes(table, f"{1:020d}.parquet", data)
+            paused = mirror.reconcile_until_idle(table)
+            assert isinstance(paused, Pause), table
+            assert paused.problem.code is code, (table, paused)
 
 
 def _put_int96(zone: Zone, table: str, sequence: int, rows: pa.Table) -> None:

@@ -439,3 +439,6 @@ class ModelFiles:
         self._delta.stall("data files", table)
         log = self._delta.log_at(table)
         return log.data.surveyed(log.version) if log else None
+
+    def swept(self, table: StorePath, through: datetime) -> None:
+        """Its VACUUMs go by no note."""

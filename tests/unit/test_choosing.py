@@ -13,6 +13,7 @@ from openmirror.table.control import BatchKind
 
 SMALL = 1000
 TABLE = CurrentTable(
+    version=7,
     files=1,
     bytes=SMALL,
     has_change_data_feed=False,
@@ -63,6 +64,8 @@ IN_LARGE = replace(MIXED, folded_here=False, table=LARGE)
         ({"table": None}, Commit.MERGE),
         # Its feed would have every row twice.
         ({"table": replace(TABLE, has_change_data_feed=True)}, Commit.MERGE),
+        # Each row would get another id.
+        ({"table": replace(TABLE, tracks_rows=True)}, Commit.MERGE),
         # Partial updates, version columns and large batches, which Spark folds.
         ({"folded_here": False}, Commit.MERGE),
         ({"folded_here": False, "needs": DELETES}, Commit.MERGE),

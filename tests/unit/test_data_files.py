@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -179,6 +180,45 @@ def test_whether_the_log_still_names_what_was_removed_since_the_last_vacuum(
         text = json.dumps({"latestCommitVersionOutsideOfRetentionWindow": info})
         (table.log / "_last_vacuum_info").write_text(text)
     assert table.read().names_all_dead is named
+
+
+@pytest.mark.parametrize(
+    ("note", "noted"),
+    [
+        ("{}", 3),
+        ('{"latestCommitVersionOutsideOfRetentionWindow": null}', 3),
+        # Another VACUUM's, or no note that Delta writes: it stays.
+        ('{"latestCommitVersionOutsideOfRetentionWindow": 1}', 1),
+        ("not JSON", None),
+        ("[]", None),
+        (None, None),
+    ],
+)
+def test_a_vacuum_that_listed_the_folder_is_noted_so_that_the_next_goes_by_the_log(
+    table: Table, note: str | None, noted: int | None
+) -> None:
+    table.checkpoint()
+    path, now = table.log / "_last_vacuum_info", datetime.now(UTC)
+    for version in range(6):
+        modified = (now - timedelta(days=10 - version)).timestamp()
+        os.utime(table.commit(version), (modified, modified))
+    for version in (0, 1, 2):
+        table.commit(version).unlink()
+    if note is not None:
+        path.write_text(note)
+    DataFilesReplay(table.store).swept(TABLE, now - timedelta(days=6, hours=12))
+    if noted is None:
+        assert (path.read_text() if path.exists() else None) == note
+    else:
+        key = "latestCommitVersionOutsideOfRetentionWindow"
+        assert json.loads(path.read_text()) == {key: noted}
+    assert table.read().names_all_dead is (noted == 3)
+
+
+def test_a_vacuum_whose_retention_is_older_than_the_log_leaves_no_note(table: Table) -> None:
+    (table.log / "_last_vacuum_info").write_text("{}")
+    DataFilesReplay(table.store).swept(TABLE, datetime.now(UTC) - timedelta(days=30))
+    assert (table.log / "_last_vacuum_info").read_text() == "{}"
 
 
 READERS = [lambda s: LogReplay(s).read(TABLE), lambda s: DataFilesReplay(s).data_files(TABLE)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -60,11 +60,16 @@ class Files:
         self.asked = 0
         self.live = tuple(LiveFile(1000) for _ in range(30))
         self.dead: tuple[DeadFile, ...] = ()
+        self.noted: list[datetime] = []
 
     def data_files(self, table: StorePath) -> TableFiles | BrokenLog | None:
         assert table == TABLE
         self.asked += 1
         return TableFiles(version=self._world.version, live=self.live, dead=self.dead)
+
+    def swept(self, table: StorePath, through: datetime) -> None:
+        assert table == TABLE
+        self.noted.append(through)
 
 
 class Maintained(World):
@@ -286,6 +291,18 @@ def test_nothing_is_maintained_while_something_else_is_decided(
     assert not may_maintain(world.observed(ORDERS), world.decision(ORDERS))
     assert not maintain_table(world.ports, world.engine, ORDERS)
     assert (world.files.asked, world.engine.steps) == (0, [])
+
+
+def test_only_a_vacuum_that_listed_the_folder_is_noted_beside_the_log() -> None:
+    world = Maintained()
+    world.files.dead = (DeadFile(1, world.clock() - timedelta(days=9)),)
+    world.ask()
+    world.turns()
+    assert world.known.vacuumed is not None
+    assert world.files.noted == []
+    world.ask(full=True)
+    world.turns()
+    assert world.files.noted == [world.known.vacuumed_through]
 
 
 def test_a_step_is_not_begun_once_somebody_else_wrote_since_the_observation() -> None:

@@ -30,6 +30,7 @@ from openmirror.plan.transitions.maintained import (
     ended,
     failed,
     surveyed,
+    with_compaction_unknown,
 )
 from openmirror.table.control import Maintenance, StepDone, StepKind
 
@@ -268,6 +269,32 @@ def test_a_folder_is_not_listed_for_dead_files_while_a_compaction_may_be_stalled
     by_the_log = plan(replace(UNNAMED, names_all_dead=True), stalled)
     assert isinstance(by_the_log, Vacuum)
     assert not by_the_log.full
+
+
+def test_a_table_that_is_vacuumed_every_day_is_swept_every_thirty_days() -> None:
+    """Of files that no version names, as killed runners leave, only a sweep knows."""
+    known, swept = NEW, []
+    for day in range(70):
+        now = NOW + day * DAY
+        removed = tuple(DeadFile(1, now - WEEK - age * HOUR) for age in (1, 25, 49))
+        files = TableFiles(version=day, live=live(100), dead=removed)
+        step = plan_maintenance(files, known, POLICY, WEEK, now)
+        assert isinstance(step, Vacuum)
+        if step.full:
+            swept.append(day)
+        survey = Survey(files=files, step=step, policy=POLICY, kept=WEEK, at=now)
+        begun = began(surveyed(known, survey), step, now)
+        known = ended(begun, survey, Underway(begun.steps, known.begun), now)
+    assert swept == [31, 62]
+
+
+def test_what_a_lost_document_knew_of_compactions_may_still_land() -> None:
+    lost = with_compaction_unknown(NEW, NOW)
+    assert isinstance(plan(UNNAMED, NEW), Vacuum)
+    assert isinstance(plan(UNNAMED, lost), Nothing)
+    after = done(lost, UNNAMED, COMPACT)
+    assert isinstance(plan(UNNAMED, after), Nothing)
+    assert isinstance(plan(replace(UNNAMED, names_all_dead=True), after), Vacuum)
 
 
 @pytest.mark.parametrize(

@@ -241,6 +241,26 @@ def test_nothing_is_removed_beside_a_batch_that_is_decided() -> None:
     assert maintain_table(world.ports, world.engine, ORDERS)
 
 
+@pytest.mark.parametrize("meanwhile", ["a batch", "another folder"])
+def test_who_stalls_before_a_removal_wakes_to_remove_nothing(meanwhile: str) -> None:
+    """No fence stops it: what it would delete may be meant to stay by now, or be another's."""
+    world = Soft(purgeAfter="30d", maintenance="off")
+
+    def stalled(step: Step) -> None:
+        if step is Step.MAINTAINING and meanwhile == "a batch":
+            world.batch()
+        elif step is Step.MAINTAINING:
+            world.delete_folder(ORDERS)
+            world.count = 0
+            world.say(maintenance="off")
+            world.batch()
+
+    assert maintain_table(world.process(steps=stalled), world.engine, ORDERS)
+    assert removed(world) == []
+    known = world.control(ORDERS).maintenance
+    assert known is None or known.begun is None
+
+
 def test_a_removal_that_fails_is_tried_again_later_and_stops_nothing() -> None:
     world = Soft(purgeAfter="30d", maintenance="off")
     inner = world.engine.maintain

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 from openmirror.formats.broken_rows import RowsBroken
 from openmirror.formats.parquet import footer
 from openmirror.formats.parquet.calendars import first_long_ago, may_count_otherwise
-from openmirror.formats.parquet.int96 import finer_in_int96
+from openmirror.formats.parquet.int96 import as_meant, finer_in_int96, may_be_below_zero
 from openmirror.formats.parquet.types import ParquetType, column_type
 from openmirror.formats.parquet.values import Unfit, to_column, truncated
 from openmirror.formats.read_rows import ReadRows
@@ -103,16 +103,31 @@ def file_metadata(content: BinaryIO) -> Any:
 
 def _batches(content: BinaryIO, metadata: Any) -> Iterator[pa.RecordBatch]:
     """Rows in order. In memory are one row group as it is stored, and a few rows of it unpacked."""
-    with pq.ParquetFile(
-        content,
-        metadata=metadata,
-        pre_buffer=False,
-        coerce_int96_timestamp_unit="us",
-        page_checksum_verification=True,
-        **storage_types(),
-    ) as file:
-        for group in range(file.num_row_groups):
-            rows = _rows_at_once(metadata.row_group(group))
+    found = enumerate(footer.columns(metadata))
+    times = [at for at, (_, kind) in found if kind.simple and kind.physical == "INT96"]
+    read = _batches_in(content, metadata, "us")
+    if not times or not may_be_below_zero(metadata):
+        yield from read
+        return
+    for batch, in_nano in zip(read, _batches_in(content, metadata, "ns"), strict=True):
+        columns = batch.columns
+        for at in times:
+            columns[at] = as_meant(columns[at], in_nano.column(at))
+        yield pa.record_batch(columns, schema=batch.schema)
+
+
+def _batches_in(content: BinaryIO, metadata: Any, unit: str) -> Iterator[pa.RecordBatch]:
+    """With times of INT96 in this unit."""
+    for group in range(metadata.num_row_groups):
+        rows = _rows_at_once(metadata.row_group(group))
+        with pq.ParquetFile(
+            content,
+            metadata=metadata,
+            pre_buffer=False,
+            coerce_int96_timestamp_unit=unit,
+            page_checksum_verification=True,
+            **storage_types(),
+        ) as file:
             yield from file.iter_batches(rows, row_groups=[group], use_threads=False)
 
 

@@ -141,6 +141,11 @@ def _parse(footer: bytes) -> _Footer | _Unfit:
     try:
         metadata = parse_footer(footer)
         found = columns(metadata)
+        counted = [metadata.row_group(n).num_rows for n in range(metadata.num_row_groups)]
+        if sum(counted) != metadata.num_rows:
+            # Spark goes by the row groups, and whoever counts without reading by the whole.
+            what = f"its footer says {metadata.num_rows} rows, and {sum(counted)} in row groups"
+            return _Unfit(Completeness.BROKEN, what)
         names = [name for name, _ in found]
         types = [kind for _, kind in found]
         return _Footer(names, types, int(metadata.num_rows), is_for_spark(footer))

@@ -14,6 +14,9 @@ from typing import Any
 from openmirror.protocol.schema import ColumnType
 
 _MOST_DIGITS = 38
+_DIGITS_OF_LONG, _BYTES_OF_LONG = 18, 8
+_BYTES_OF_DECIMAL = 16
+_FIXED = "FIXED_LEN_BYTE_ARRAY"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,6 +27,8 @@ class ParquetType:
     logical: str = "None"
     """Parquet's name of the logical type; one that an old converted type implies counts too."""
     details: Mapping[str, object] = field(default_factory=dict)
+    length: int = 0
+    """Bytes of each value, of those that all have the same."""
     nested: bool = False
     repeated: bool = False
     leaves: tuple[ParquetType, ...] = ()
@@ -40,6 +45,7 @@ class ParquetType:
             physical=column.physical_type,
             logical=details.pop("Type"),
             details=details,
+            length=column.length if column.physical_type == _FIXED else 0,
             # A flat column's path is its name, dots and all.
             nested=column.path != column.name,
             repeated=column.max_repetition_level > 0,
@@ -74,6 +80,13 @@ class ParquetType:
         return self.physical == "INT96" or self.logical in ("Date", "Timestamp")
 
     @property
+    def may_be_long_decimal(self) -> bool:
+        """Whether values may have more bytes than a decimal of 38 digits takes. Spark reads them,
+        and Arrow does not."""
+        has_any_length = self.physical == "BYTE_ARRAY" or self.length > _BYTES_OF_DECIMAL
+        return self.logical == "Decimal" and has_any_length
+
+    @property
     def is_text(self) -> bool:
         """Whether it is a plain string."""
         return self.simple and (self.physical, self.logical) == ("BYTE_ARRAY", "String")
@@ -92,7 +105,21 @@ def column_type(kind: ParquetType) -> ColumnType | None:
 def needs_conversion(kind: ParquetType) -> bool:
     """Whether Spark cannot read a column of this type as the table's type for it."""
     in_nanoseconds = kind.logical == "Timestamp" and kind.details.get("timeUnit") == "nanoseconds"
-    return not kind.simple or in_nanoseconds or kind.logical in _SPARK_REFUSES
+    refused = in_nanoseconds or kind.logical in _SPARK_REFUSES
+    return not kind.simple or refused or _is_misread(kind)
+
+
+def _is_misread(kind: ParquetType) -> bool:
+    """Whether Spark takes these decimals for others, in silence.
+
+    It makes a number of 64 bits of them by a shift of 64 bits less their own, and Java shifts by no
+    more than 63: of 12 bytes it takes the last four.
+    """
+    if (kind.physical, kind.logical) != (_FIXED, "Decimal"):
+        return False
+    precision = kind.details.get("precision")
+    is_long = isinstance(precision, int) and precision <= _DIGITS_OF_LONG
+    return is_long and kind.length > _BYTES_OF_LONG and kind.length != 2 * _BYTES_OF_LONG
 
 
 def _has_json(leaf: ParquetType) -> bool:
@@ -144,21 +171,21 @@ _SUPPORTED: dict[tuple[str, str], str | Callable[[ParquetType], str | None]] = {
     ("DOUBLE", "None"): "double",
     ("INT32", "Decimal"): _decimal,
     ("INT64", "Decimal"): _decimal,
-    ("FIXED_LEN_BYTE_ARRAY", "Decimal"): _decimal,
+    (_FIXED, "Decimal"): _decimal,
     ("BYTE_ARRAY", "Decimal"): _decimal,
     ("BYTE_ARRAY", "String"): "string",
     ("BYTE_ARRAY", "Enum"): "string",
     ("BYTE_ARRAY", "JSON"): "string",
     ("BYTE_ARRAY", "None"): "binary",
     ("BYTE_ARRAY", "BSON"): "binary",
-    ("FIXED_LEN_BYTE_ARRAY", "None"): "binary",
+    (_FIXED, "None"): "binary",
     ("INT32", "Date"): "date",
     ("INT64", "Timestamp"): _timestamp,
     ("INT96", "None"): "timestamp",
     ("INT32", "Time"): "string",
     ("INT64", "Time"): "string",
-    ("FIXED_LEN_BYTE_ARRAY", "UUID"): "string",
-    ("FIXED_LEN_BYTE_ARRAY", "Float16"): "float",
+    (_FIXED, "UUID"): "string",
+    (_FIXED, "Float16"): "float",
     ("BYTE_ARRAY", "Geometry"): "binary",
     ("BYTE_ARRAY", "Geography"): "binary",
 }

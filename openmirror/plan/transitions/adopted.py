@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from openmirror.plan.observed import ObservedState
 from openmirror.plan.transitions.incarnations import with_record
+from openmirror.plan.transitions.maintained import with_compaction_unknown, with_maintenance
 from openmirror.protocol.sequence import START, Position, next_sequence
 from openmirror.table.control import (
     BatchKind,
@@ -39,7 +40,9 @@ def adopted(
             if not file.archived
         ]
     record = adopted_record(observed.control.record, epoch, through, there)
-    return with_record(observed.control, record)
+    control = with_record(observed.control, record)
+    # The former folder's runner may be at work: its batches are fenced, and a compaction is not.
+    return with_maintenance(control, lambda known: with_compaction_unknown(known, observed.at))
 
 
 def before_adoption(observed: ObservedState) -> tuple[Epoch, Position] | None:

@@ -86,6 +86,13 @@ def surveyed(known: Maintenance, survey: Survey) -> Maintenance:
     return replace(known, found=found, again=False, dead_since=since, asked=asked)
 
 
+def with_compaction_unknown(known: Maintenance, at: datetime) -> Maintenance:
+    """Of a document that has forgotten what had begun: a compaction may be stalled, and land."""
+    number = known.steps + 1
+    begun = StepBegun(kind=StepKind.COMPACT, at=at, bound=UNBOUNDED, number=number)
+    return replace(known, steps=number, begun=begun)
+
+
 def began(known: Maintenance, step: MaintenanceStep, at: datetime) -> Maintenance:
     """With a step that is about to be done.
 
@@ -131,7 +138,8 @@ def ended(known: Maintenance, survey: Survey, underway: Underway, at: datetime) 
         asked=asked,
         vacuumed_through=step.through,
         dead_since=dead_after(step, survey.files, survey.kept, survey.at),
-        swept_at=at if step.full else known.swept_at,
+        # The first VACUUM, of whatever kind, is where the time to the first sweep begins.
+        swept_at=at if step.full else known.swept_at or at,
     )
 
 

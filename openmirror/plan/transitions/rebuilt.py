@@ -11,6 +11,7 @@ from openmirror.plan.opening import is_being_replaced
 from openmirror.plan.ordering import ordered_through
 from openmirror.plan.transitions.decided import to_fence
 from openmirror.plan.transitions.incarnations import with_record
+from openmirror.plan.transitions.maintained import with_compaction_unknown, with_maintenance
 from openmirror.protocol.sequence import FENCED, Position
 from openmirror.table.control import BatchKind, ControlDocument, DecidedBatch
 from openmirror.table.ledger import LedgerEntry, effective
@@ -50,12 +51,13 @@ def rebuilt_from_log(
     ours = sorted(epochs, key=lambda epoch: epoch.number)
     if forgotten is not None:
         ours.append(forgotten)
-    return replace(
+    rebuilt = replace(
         control,
         epoch=max((epoch.number for epoch in ours), default=0),
         epochs=to_fence(control.epochs, (epoch.app_id for epoch in ours)),
         rebuilt=now,
     )
+    return with_maintenance(rebuilt, lambda known: with_compaction_unknown(known, now))
 
 
 def has_forgotten(observed: ObservedState) -> bool:

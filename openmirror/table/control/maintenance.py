@@ -95,7 +95,8 @@ class Maintenance:
     vacuumed_through: datetime | None = None
     """Files that were removed before this are deleted."""
     swept_at: datetime | None = None
-    """When files that no version of the log names were deleted last."""
+    """When files that no version of the log names were deleted last; before the first time, when
+    the first VACUUM ended."""
     steps: int = 0
     """How many have begun."""
     begun: StepBegun | None = None

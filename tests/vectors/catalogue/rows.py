@@ -430,6 +430,8 @@ CASES = [
             ("nan", "float", 0.0, float("nan")),
             ("decimal", "decimal(38,30)", Decimal(0), Decimal("4." + "0" * 29 + "1")),
             ("text", "string", "0", "4.01"),
+            ("blank-inside", "string", " 0. ", "4 .0"),
+            ("control-character", "string", "+0.00", "4\x7f"),
         )
     ),
     _refused_marker(
