@@ -321,16 +321,24 @@ def test_a_table_whose_rows_were_tracked_begins_anew(mirror: Mirror, on: str) ->
     assert log_of(mirror, "t").properties["delta.enableRowTracking"] == on
 
 
-def test_a_change_feed_by_its_first_name_has_changes_alone(by_spark: Watched) -> None:
+@pytest.mark.parametrize(
+    "property", ["enableChangeDataCapture", "enableChangeDataFeed", "enableRowTracking"]
+)
+def test_what_says_of_each_row_whether_it_changed_has_changes_alone(
+    by_spark: Watched, property: str
+) -> None:
+    """From the next commit on, although the table's state was computed before."""
     table = by_spark
     table.apply((INSERT, 1, "a"), (INSERT, 2, "b"))
+    of_spark = table.mirror.engine
+    assert isinstance(of_spark, SparkEngine)
+    of_spark._ahead._states[str(table.path)].result()
     table.mirror.spark.sql(
-        f"ALTER TABLE delta.`{table.path}` "
-        "SET TBLPROPERTIES ('delta.enableChangeDataCapture' = 'true')"
+        f"ALTER TABLE delta.`{table.path}` SET TBLPROPERTIES ('delta.{property}' = 'true')"
     )
-    table.apply((INSERT, 3, "c"))
     table.apply((UPDATE, 1, "A"))
     assert table.chosen[-1] is Commit.MERGE
+    assert table.rows == [(1, "A"), (2, "b")]
 
 
 def test_a_column_comes_with_deletes_alone(by_spark: Watched) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from deltalake import DeltaTable
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
@@ -42,7 +43,7 @@ from openmirror.table.layout import StorePath
 from openmirror.table.log import TableLog
 from tests.contract.engines import _comes, _until
 from tests.integration.test_policies import change, settings
-from tests.zone import Mirror, Paths, StopAt, Zone, bag, read_delta, stop_at
+from tests.zone import Mirror, Paths, StopAt, Zone, bag, forget_logs, read_delta, stop_at
 
 pytestmark = pytest.mark.spark
 
@@ -76,6 +77,9 @@ class AtPlace:
 
     def do(self, step: MaintenanceStep) -> None:
         assert self.engine.maintain(self.name, step) is CommitResult.DONE
+
+    def swept(self, step: Vacuum) -> None:
+        self._files.swept(self.name, step.through)
 
     def names(self) -> set[str]:
         """Data files that lie there, live or dead."""
@@ -197,6 +201,32 @@ def with_files(spark: SparkSession, path: Path, *rows: int, **properties: str) -
         if properties and not number:
             pairs = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
             spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ({pairs})")
+
+
+def test_a_vacuum_that_lists_the_folder_lets_the_next_go_by_the_log(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Although the log's first commits are gone, and Delta forgets how far it had come."""
+    table = AtPlace(spark, tmp_path)
+    with_files(spark, table.path, 10, 10, 10)
+    spark.sql(f"DELETE FROM delta.`{table.path}` WHERE file = 1")
+    make_older(table.path, 10)
+    DeltaTable(table.path).create_checkpoint()
+    for version in (0, 1):
+        (table.path / "_delta_log" / f"{version:020d}.json").unlink()
+    forget_logs(spark)
+    dead = table.names()
+    full = table.step(Maintenance())
+    assert isinstance(full, Vacuum)
+    assert full.full
+    table.do(full)
+    assert table.names() < dead
+    by_the_log = replace(full, full=False)
+    with pytest.raises(Py4JJavaError, match="DELTA_CANNOT_VACUUM_LITE"):
+        table.do(by_the_log)
+    table.swept(full)
+    table.do(by_the_log)
+    assert table.files().names_all_dead
 
 
 def test_a_step_takes_the_files_that_it_was_planned_for(
