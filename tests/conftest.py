@@ -68,7 +68,7 @@ def spark() -> Iterator[SparkSession]:
 def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Pytest's own goes through the folders of all tests before, for each of ten thousand."""
     name = re.sub(r"\W", "_", request.node.name)[:30]
-    made = tmp_path_factory.getbasetemp() / f"{name}{next(_NUMBERS)}"
+    made = tmp_path_factory.getbasetemp() / f"{next(_NUMBERS)}-{name}"
     made.mkdir(mode=0o700)
     return made
 

@@ -13,8 +13,9 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 from openmirror.columnar.statistics import Statistics
 from openmirror.formats.arrow_types import arrow_type
 from openmirror.formats.parquet import footer
+from openmirror.formats.parquet.batches import storage_types
 from openmirror.formats.parquet.calendars import WRITTEN_BY, may_count_otherwise
-from openmirror.formats.parquet.conversion import file_metadata, storage_types
+from openmirror.formats.parquet.conversion import file_metadata
 from openmirror.formats.parquet.unpacked import unpacked_bytes
 from openmirror.ports.merge_rows import positional
 from openmirror.ports.new_files import Codec, NewFile

@@ -50,7 +50,7 @@ class DataFilesReplay:
     def swept(self, table: StorePath, through: datetime) -> None:
         """As the port says: where Delta has left its note without a version, put one in.
 
-        Its notes are no larger than what is deleted: an older one only has Delta read more.
+        It may be too low, which only has Delta read more of the log. Raises what the store raises.
         """
         path = join(table, _DELTA_LOG, _NOTE)
         try:
@@ -60,6 +60,9 @@ class DataFilesReplay:
             commits = ListedLog(self._store, table).files.commits
             past = [version for version, file in commits.items() if file.modified < through]
             if past:
+                # Hadoop's checksum of the note that was there: Delta would take ours for damaged.
+                with suppress(NotThere):
+                    self._store.delete_file(join(table, _DELTA_LOG, f".{_NOTE}.crc"))
                 note = json.dumps({_THROUGH: max(past)}).encode()
                 self._store.write(path, note, only_if=content.etag)
         except (NotThere, ConditionFailed):

@@ -18,7 +18,7 @@ from openmirror.plan.maintenance_steps import (
     TableFiles,
     Vacuum,
 )
-from openmirror.table.control import Maintenance
+from openmirror.table.control import FORGOTTEN_STEP, Maintenance
 
 _HOUR, _DAY = timedelta(hours=1), timedelta(days=1)
 _SWEEP = timedelta(days=30)
@@ -218,10 +218,13 @@ def _vacuum(
         # Files of a compaction that stalls are named by no version yet, and may be one day.
         sweeps = False
         if not files.names_all_dead:
+            began = f"{known.begun.at:%Y-%m-%d %H:%M}"
+            stalled = f"a compaction that began {began} may be stalled"
+            if known.begun.number == FORGOTTEN_STEP:
+                stalled = f"the document of before {began} may have known a stalled compaction"
             return Nothing(
-                remark="VACUUM would have to list the folder, and a compaction that began "
-                f"{known.begun.at:%Y-%m-%d %H:%M} may be stalled: `openmirror maintain --full` "
-                "once its runner has ended"
+                remark=f"VACUUM would have to list the folder, and {stalled}: "
+                "`openmirror maintain --full` once every runner of then has ended"
             )
     full = sweeps or not files.names_all_dead
     behind = timedelta() if wants_full else now - since - portion

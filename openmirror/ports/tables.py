@@ -50,8 +50,9 @@ class DataFilesReader(Protocol):
     def swept(self, table: StorePath, through: datetime) -> None:
         """A VACUUM has listed the folder, and deleted all that was removed before `through`.
 
-        Delta notes only how far one that goes by the log has come, and forgets even that now. This
-        puts a note in its place, so that the next one may go by the log.
+        Delta notes how far a VACUUM that goes by the log has come, and one that lists the folder
+        has it forget that. This notes it again, so that the next one may go by the log. Raises
+        Unavailable and AccessDenied.
         """
         ...
 

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from openmirror.errors import PublishRefused
 from openmirror.formats.arrow_types import arrow_type
-from openmirror.formats.parquet.conversion import storage_types
+from openmirror.formats.parquet.batches import storage_types
 from openmirror.formats.parquet.values import Unfit, to_column
 from openmirror.protocol.rules import Broken, Code
 from openmirror.publishing.columns import ConvertedColumn, RowShape, is_text

@@ -125,8 +125,8 @@ def _removed(
 def _has_changed(ports: RootPorts, observed: ObservedState, saved: ETag | Absent) -> bool:
     """Whether anybody has written the document since, or the table is another one.
 
-    No fence stops this step, which deletes rows: whoever stalled before it may wake to marks that
-    are to stay after all, or to a publisher's own column of that name.
+    This step deletes rows, and no fence stops it. While its runner stalls, an operator may say that
+    marked rows are to stay, or a publisher may come with a column of that name.
     """
     if Documents(ports.store).table(observed.folder).etag != saved:
         return True
@@ -174,8 +174,6 @@ def _carried_out(
         _write_down(ports, folder, lambda known: broken_off(known, underway))
         return True
     at = ports.clock()
-    if isinstance(step, Vacuum) and step.full:
-        ports.data_files.swept(observed.table, step.through)
     if found and not isinstance(step, Vacuum) and not _has_moved(ports, observed, found):
         # Or the same step would be planned for ever.
         left = replace(found, step=Nothing(remark="Delta found nothing to put together"))
@@ -186,6 +184,8 @@ def _carried_out(
         _write_down(ports, folder, lambda known: removed_marked(known, removal, underway))
     elif found is not None:
         _write_down(ports, folder, lambda known: ended(known, found, underway, at))
+    if isinstance(step, Vacuum) and step.full:
+        ports.data_files.swept(observed.table, step.through)
     ports.emit(
         TableMaintained(
             folder,

@@ -131,7 +131,7 @@ def _current(session: SparkSession, table: str) -> CurrentTable | None:
 
 
 def _newest_version(session: SparkSession, table: str) -> int | None:
-    """By a listing of the log, which the commit's own finds made."""
+    """By a listing of the log; the state of a version that is known is not computed again."""
     try:
         log, none = delta_log(session, table), no_value(session)
         return None if log is None else int(log.update(False, none, none).version())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
@@ -23,7 +24,7 @@ def postgres() -> Iterator[PostgresServer]:
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in quick_embedded().items():
+    for name, value in quick_embedded(os.environ).items():
         monkeypatch.setenv(name, value)
 
 

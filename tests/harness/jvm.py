@@ -28,7 +28,7 @@ LAUNCHER = "SPARK_LAUNCHER_OPTS"
 """Read by the small JVM that works out the command line of such a one."""
 
 EMBEDDED = "JAVA_TOOL_OPTIONS"
-"""Read by every JVM, also one inside a Python process; what its starter asks for wins."""
+"""Read by every JVM, also one inside a Python process."""
 
 
 def quick(given: Mapping[str, str]) -> dict[str, str]:
@@ -36,6 +36,6 @@ def quick(given: Mapping[str, str]) -> dict[str, str]:
     return {name: f"{_QUICK} {given.get(name, '')}".strip() for name in (DRIVER, LAUNCHER)}
 
 
-def quick_embedded() -> dict[str, str]:
-    """The variables for processes that start a JVM within themselves."""
-    return {EMBEDDED: _QUICK}
+def quick_embedded(given: Mapping[str, str]) -> dict[str, str]:
+    """The same for processes that start a JVM within themselves."""
+    return {EMBEDDED: f"{_QUICK} {given.get(EMBEDDED, '')}".strip()}

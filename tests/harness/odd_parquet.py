@@ -40,6 +40,21 @@ def times(name: str, pairs: Sequence[tuple[int, int]], created_by: bytes = OLD_A
     return _changed(_file(name, values, pa.binary(12)), change)
 
 
+def nested_time(nanos: int, day: int) -> bytes:
+    """A file of an `id` and of a struct with such a time."""
+    value = struct.pack("<qI", nanos, day)
+    column = pa.array([{"t": value}], pa.struct([("t", pa.binary(12))]))
+    to = io.BytesIO()
+    pq.write_table(pa.table({"id": [1], "v": column}), to, write_statistics=False)
+
+    def change(footer: Any) -> None:
+        footer.schema[3].type, footer.schema[3].type_length = _INT96, None
+        footer.row_groups[0].columns[1].meta_data.type = _INT96
+        footer.key_value_metadata = None
+
+    return _changed(to.getvalue(), change)
+
+
 def miscounted(rows: int) -> bytes:
     """A file of two rows, whose footer counts so many."""
 

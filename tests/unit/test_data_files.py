@@ -204,8 +204,10 @@ def test_a_vacuum_that_listed_the_folder_is_noted_so_that_the_next_goes_by_the_l
         os.utime(table.commit(version), (modified, modified))
     for version in (0, 1, 2):
         table.commit(version).unlink()
+    checksum = path.with_name("._last_vacuum_info.crc")
     if note is not None:
         path.write_text(note)
+        checksum.write_bytes(b"of that note")
     DataFilesReplay(table.store).swept(TABLE, now - timedelta(days=6, hours=12))
     if noted is None:
         assert (path.read_text() if path.exists() else None) == note
@@ -213,6 +215,8 @@ def test_a_vacuum_that_listed_the_folder_is_noted_so_that_the_next_goes_by_the_l
         key = "latestCommitVersionOutsideOfRetentionWindow"
         assert json.loads(path.read_text()) == {key: noted}
     assert table.read().names_all_dead is (noted == 3)
+    # Hadoop would take another note for a damaged one.
+    assert checksum.exists() is (note is not None and noted != 3)
 
 
 def test_a_vacuum_whose_retention_is_older_than_the_log_leaves_no_note(table: Table) -> None:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from inspect import signature
 from typing import Any, BinaryIO, NamedTuple, NoReturn
 
 import pyarrow as pa  # type: ignore[import-untyped]
-import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from openmirror.formats.broken_rows import RowsBroken
 from openmirror.formats.parquet import footer
+from openmirror.formats.parquet.batches import batches
 from openmirror.formats.parquet.calendars import first_long_ago, may_count_otherwise
-from openmirror.formats.parquet.int96 import as_meant, finer_in_int96, may_be_below_zero
+from openmirror.formats.parquet.int96 import finer_in_int96
 from openmirror.formats.parquet.types import ParquetType, column_type
 from openmirror.formats.parquet.values import Unfit, to_column, truncated
 from openmirror.formats.read_rows import ReadRows
@@ -20,10 +19,6 @@ from openmirror.plan.facts import FileFacts
 from openmirror.plan.read_rules import ReadRules
 from openmirror.protocol.rules import Broken, Code
 from openmirror.protocol.schema import ColumnType
-
-_BATCH_ROWS = 1 << 13
-_BATCH_BYTES = 1 << 24
-"""Of a batch, by what the footer says of its row group."""
 
 
 def read_parquet(content: BinaryIO, facts: FileFacts, rules: ReadRules) -> Iterator[ReadRows]:
@@ -45,7 +40,7 @@ def read_parquet(content: BinaryIO, facts: FileFacts, rules: ReadRules) -> Itera
             raise RowsBroken(Broken(Code.VALUE_INVALID, finer))
         first_row = 0
         counts_otherwise = may_count_otherwise(metadata)
-        for batch in _batches(content, metadata):
+        for batch in batches(content, metadata):
             if counts_otherwise:
                 _refuse_long_ago(batch, columns, first_row)
             yield _converted(batch, columns, first_row, rules)
@@ -99,51 +94,6 @@ def file_metadata(content: BinaryIO) -> Any:
     length = int.from_bytes(content.read(4), "little") + 8
     content.seek(-length, 2)
     return footer.parse_footer(content.read())
-
-
-def _batches(content: BinaryIO, metadata: Any) -> Iterator[pa.RecordBatch]:
-    """Rows in order. In memory are one row group as it is stored, and a few rows of it unpacked."""
-    found = enumerate(footer.columns(metadata))
-    times = [at for at, (_, kind) in found if kind.simple and kind.physical == "INT96"]
-    read = _batches_in(content, metadata, "us")
-    if not times or not may_be_below_zero(metadata):
-        yield from read
-        return
-    for batch, in_nano in zip(read, _batches_in(content, metadata, "ns"), strict=True):
-        columns = batch.columns
-        for at in times:
-            columns[at] = as_meant(columns[at], in_nano.column(at))
-        yield pa.record_batch(columns, schema=batch.schema)
-
-
-def _batches_in(content: BinaryIO, metadata: Any, unit: str) -> Iterator[pa.RecordBatch]:
-    """With times of INT96 in this unit."""
-    for group in range(metadata.num_row_groups):
-        rows = _rows_at_once(metadata.row_group(group))
-        with pq.ParquetFile(
-            content,
-            metadata=metadata,
-            pre_buffer=False,
-            coerce_int96_timestamp_unit=unit,
-            page_checksum_verification=True,
-            **storage_types(),
-        ) as file:
-            yield from file.iter_batches(rows, row_groups=[group], use_threads=False)
-
-
-def storage_types() -> dict[str, bool]:
-    """The option that keeps UUID and JSON columns bytes and text, as `to_column` takes them.
-
-    Before pyarrow 21 (Databricks Runtime 17.3 has 19) there is no such option, nor need of one.
-    """
-    name = "arrow_extensions_enabled"
-    return {name: False} if name in signature(pq.ParquetFile).parameters else {}
-
-
-def _rows_at_once(group: Any) -> int:
-    """Rows that fit into a batch; the footer counts a value that repeats only once."""
-    fit = group.num_rows * _BATCH_BYTES // max(1, group.total_byte_size)
-    return int(min(max(1, fit), _BATCH_ROWS))
 
 
 def _converted(

@@ -1,14 +1,14 @@
 """Times of INT96, which have a day and the nanoseconds since it began, and no unit.
 
 pyarrow reads them in a unit that is asked for. Two things it does in silence: it cuts what is finer
-than that unit, and it takes nanoseconds for a number without a sign. Arrow before version 23 wrote
-times before 1970 with a day that is one too late and nanoseconds below 0; in microseconds these
-come 584 years late, while in nanoseconds, which overflow by just as much, they are right.
+than that unit, and it takes nanoseconds for a number without a sign. Arrow before version 23, and
+libraries that did as it does, wrote times before 1970 with a day that is one too late and
+nanoseconds below 0. In microseconds such a time comes 2^64 nanoseconds late, which is 584 years; in
+nanoseconds it is right, because there 2^64 is 0.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO
 
@@ -16,33 +16,39 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
-_ARROW = re.compile(r"parquet-cpp(?:-arrow)? version (\d+)")
-_FIRST_THAT_WRITES_NONE = 23
-_OVERFLOW, _ITS_REST = divmod(1 << 64, 1000)
+_LATE, _ITS_REST = divmod(1 << 64, 1000)
 _LAST = (1 << 63) // 1000
 """Microseconds before and after 1970 of all that nanoseconds can say."""
 
 
-def may_be_below_zero(metadata: Any) -> bool:
-    """Whether a file's writer is one that gave times before 1970 nanoseconds below 0."""
-    version = _ARROW.match(metadata.created_by or "")
-    return version is not None and int(version[1]) < _FIRST_THAT_WRITES_NONE
+def may_be_below_zero(in_micro: pa.Array) -> bool:
+    """Whether a time, in nested values as well, is one that such a writer may have meant to be
+    another: beyond what nanoseconds can say. Times from 1093 to 1677 become such as are not, and
+    stay as pyarrow reads them."""
+    return any(pc.any(_is_beyond(leaf.cast(pa.int64()))).as_py() for leaf in _times_in(in_micro))
 
 
 def as_meant(in_micro: pa.Array, in_nano: pa.Array) -> pa.Array:
-    """Times of such a file in microseconds, from both ways in which pyarrow reads them.
+    """Times in microseconds, from both ways in which pyarrow reads them; what is finer is cut
+    towards the day, as Spark does.
 
-    What is finer is cut towards the day, as Spark does. Only Arrow's own writers wrote these, and
-    none of them has a time both beyond the range of nanoseconds and finer than a microsecond. Times
-    from 1093 to 1677, in which nanoseconds overflow as well, stay as they were read.
+    A time that is that late and has a rest of nanoseconds is one of these: the writers that knew
+    such years counted in microseconds or less, and their rest is that of 2^64 alone. Not known is
+    one that is finer than a microsecond by as much, and so has none.
     """
     micro, rests = _rests(in_micro, in_nano)
     wrong = _is_below_zero(micro, rests)
     if not pc.any(wrong).as_py():
         return in_micro
     cut = pc.cast(pc.greater(rests, _ITS_REST), pa.int64())
-    meant = pc.add(pc.subtract(micro, _OVERFLOW), cut)
+    meant = pc.add(pc.subtract(micro, _LATE), cut)
     return pc.if_else(wrong, meant, micro).cast(in_micro.type)
+
+
+def are_as_meant(in_micro: pa.Array, in_nano: pa.Array) -> bool:
+    """Whether all times inside nested values are right in microseconds."""
+    pairs = zip(_times_in(in_micro), _times_in(in_nano), strict=True)
+    return not any(pc.any(_is_below_zero(*_rests(*pair))).as_py() for pair in pairs)
 
 
 def finer_in_int96(content: BinaryIO, metadata: Any, names: Sequence[str]) -> str | None:
@@ -52,7 +58,6 @@ def finer_in_int96(content: BinaryIO, metadata: Any, names: Sequence[str]) -> st
     Raises what pyarrow raises for data that cannot be read.
     """
     first_row = 0
-    below_zero = may_be_below_zero(metadata)
     pairs = zip(
         _groups(content, metadata, names, "us"),
         _groups(content, metadata, names, "ns"),
@@ -62,15 +67,13 @@ def finer_in_int96(content: BinaryIO, metadata: Any, names: Sequence[str]) -> st
         found = [
             (row, name)
             for name in names
-            if (row := _finer(in_micro.column(name), in_nano.column(name), below_zero)) >= 0
+            if (row := _finer(in_micro.column(name), in_nano.column(name))) >= 0
         ]
         if found:
             row, name = min(found)
             where = f"row {first_row + row + 1}, column {name!r}"
-            moment = in_micro.column(name).slice(row, 1).combine_chunks()
-            if below_zero:
-                moment = as_meant(moment, in_nano.column(name).slice(row, 1).combine_chunks())
-            moment = moment.cast(pa.string())[0].as_py()
+            pair = [table.column(name).slice(row, 1) for table in (in_micro, in_nano)]
+            moment = as_meant(*pair).cast(pa.string())[0].as_py()
             return f"{where}: a time after {moment} is finer than a microsecond"
         first_row += in_micro.num_rows
     return None
@@ -86,13 +89,11 @@ def _groups(
             yield file.read_row_group(group, columns=list(names), use_threads=False)
 
 
-def _finer(in_micro: pa.ChunkedArray, in_nano: pa.ChunkedArray, below_zero: bool) -> int:
+def _finer(in_micro: pa.ChunkedArray, in_nano: pa.ChunkedArray) -> int:
     """The first row whose nanoseconds are no whole microseconds; -1 without one."""
     micro, rests = _rests(in_micro, in_nano)
-    finer = pc.not_equal(rests, 0)
-    if below_zero:
-        whole = pc.and_(_is_below_zero(micro, rests), pc.equal(rests, _ITS_REST))
-        finer = pc.and_not(finer, whole)
+    whole = pc.and_(_is_below_zero(micro, rests), pc.equal(rests, _ITS_REST))
+    finer = pc.and_not(pc.not_equal(rests, 0), whole)
     return int(pc.index(finer, pa.scalar(True)).as_py())
 
 
@@ -106,5 +107,25 @@ def _rests(in_micro: Any, in_nano: Any) -> tuple[Any, Any]:
 
 
 def _is_below_zero(micro: Any, rests: Any) -> Any:
-    beyond = pc.or_(pc.greater(micro, _LAST), pc.less(micro, -_LAST))
-    return pc.and_(beyond, pc.not_equal(rests, 0))
+    """A time later than 2^64 nanoseconds is none: whatever is meant lies before 1970."""
+    may_be = pc.and_(_is_beyond(micro), pc.less_equal(micro, _LATE))
+    return pc.and_(may_be, pc.not_equal(rests, 0))
+
+
+def _is_beyond(micro: Any) -> Any:
+    return pc.or_(pc.greater(micro, _LAST), pc.less(micro, -_LAST))
+
+
+def _times_in(array: pa.Array) -> Iterator[pa.Array]:
+    """The times among the values that an array is made of, in one order for any unit."""
+    kind = array.type
+    if pa.types.is_timestamp(kind):
+        yield array
+    elif pa.types.is_struct(kind):
+        for field in array.flatten():
+            yield from _times_in(field)
+    elif pa.types.is_map(kind):
+        for part in (array.keys, array.items):
+            yield from _times_in(part)
+    elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        yield from _times_in(array.flatten())

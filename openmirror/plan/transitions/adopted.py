@@ -41,6 +41,8 @@ def adopted(
         ]
     record = adopted_record(observed.control.record, epoch, through, there)
     control = with_record(observed.control, record)
+    if control.maintenance is not None:
+        return control
     # The former folder's runner may be at work: its batches are fenced, and a compaction is not.
     return with_maintenance(control, lambda known: with_compaction_unknown(known, observed.at))
 

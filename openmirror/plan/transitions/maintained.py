@@ -20,6 +20,7 @@ from openmirror.plan.maintenance_steps import (
     total_bytes,
 )
 from openmirror.table.control import (
+    FORGOTTEN_STEP,
     ControlDocument,
     FilesFound,
     Maintenance,
@@ -87,10 +88,12 @@ def surveyed(known: Maintenance, survey: Survey) -> Maintenance:
 
 
 def with_compaction_unknown(known: Maintenance, at: datetime) -> Maintenance:
-    """Of a document that has forgotten what had begun: a compaction may be stalled, and land."""
-    number = known.steps + 1
-    begun = StepBegun(kind=StepKind.COMPACT, at=at, bound=UNBOUNDED, number=number)
-    return replace(known, steps=number, begun=begun)
+    """Of a document that has forgotten what had begun: a compaction may be stalled, and land.
+
+    No runner has its number, so none ends it.
+    """
+    begun = StepBegun(kind=StepKind.COMPACT, at=at, bound=UNBOUNDED, number=FORGOTTEN_STEP)
+    return replace(known, begun=begun)
 
 
 def began(known: Maintenance, step: MaintenanceStep, at: datetime) -> Maintenance:

@@ -7,17 +7,15 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 import pyarrow as pa  # type: ignore[import-untyped]
-import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from openmirror.formats.broken_rows import RowsBroken
 from openmirror.formats.parquet import footer
-from openmirror.formats.parquet.conversion import storage_types
+from openmirror.formats.parquet.batches import batches
 from openmirror.formats.parquet.types import ParquetType, column_type
 from openmirror.formats.parquet.values import Unfit, to_column
 from openmirror.protocol.rules import Broken, Code
 from openmirror.protocol.schema import Column, ColumnType, TableSchema
 
-_BATCH_ROWS = 1 << 16
 Batches = Callable[[], Iterator[pa.RecordBatch]]
 
 
@@ -67,17 +65,8 @@ def _metadata(content: Any) -> Any:
 def _rows(path: Path, metadata: Any, reads: list[_Read]) -> Iterator[pa.RecordBatch]:
     first_row = 0
     try:
-        with (
-            path.open("rb") as content,
-            pq.ParquetFile(
-                content,
-                metadata=metadata,
-                pre_buffer=False,
-                coerce_int96_timestamp_unit="us",
-                **storage_types(),
-            ) as file,
-        ):
-            for batch in file.iter_batches(_BATCH_ROWS):
+        with path.open("rb") as content:
+            for batch in batches(content, metadata):
                 yield _batch(batch, reads, first_row)
                 first_row += batch.num_rows
     except (pa.ArrowException, OSError, ValueError) as error:

@@ -29,6 +29,7 @@ from openmirror.table.control.incarnation_record import (
     Truncated,
 )
 from openmirror.table.control.maintenance import (
+    FORGOTTEN_STEP,
     FilesFound,
     Maintenance,
     MaintenanceAsked,
@@ -40,6 +41,7 @@ from openmirror.table.control.maintenance import (
 from openmirror.table.control.mirror import MirrorDocument
 
 __all__ = [
+    "FORGOTTEN_STEP",
     "VERSION",
     "Act",
     "Applied",

@@ -40,6 +40,10 @@ class FilesFound:
     """Why what is due is not done by itself; empty where it is."""
 
 
+FORGOTTEN_STEP = 0
+"""The number of a step that a lost document may have known; those that begin count from 1."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class StepBegun:
     """A step whose end is not written down: it is underway, or its runner died or stalled."""
@@ -48,7 +52,7 @@ class StepBegun:
     at: datetime
     bound: int
     """For a compaction: it takes files below so many bytes."""
-    number: int = 0
+    number: int = FORGOTTEN_STEP
     """Which of the table's steps it is, so that its runner knows it from one that began later."""
 
 

@@ -76,6 +76,10 @@ def killed(root: Path, point: str, count: int) -> int | None:
     process = _FORKS.Process(target=ends, args=(root, point, count, signal.SIGKILL))
     process.start()
     process.join(_PATIENCE)
+    if process.is_alive():
+        process.kill()
+        process.join()
+        raise TimeoutError(f"it neither ended nor was killed within {_PATIENCE:g} s")
     return process.exitcode
 
 
