@@ -34,8 +34,8 @@ from openmirror.wiring.local import utc_now
 
 COMMITS = (50, 5_000)
 ROUNDS = 9
-_BEHIND_CHECKPOINT = 9
-"""Spark makes one every ten commits."""
+_BEHIND_CHECKPOINT = 45
+"""Direct commits make one every fifty."""
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
+from decimal import Decimal, localcontext
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -253,13 +254,19 @@ def bag(rows: Iterable[Mapping[str, Any]]) -> list[Any]:
 
 def _plain(value: Any) -> str:
     if isinstance(value, float):
-        return f"number {value + 0.0:g}" if value == value else "NaN"
+        return f"number {_shortest(Decimal(value))}" if isfinite(value) else f"number {value}"
     if isinstance(value, (int, Decimal)) and not isinstance(value, bool):
-        return f"number {float(value):g}" if abs(value) < 2**53 else f"number {value}"
+        return f"number {_shortest(Decimal(value))}"
     if isinstance(value, datetime):
         aware = value if value.tzinfo else value.replace(tzinfo=UTC)
         return aware.astimezone(UTC).isoformat()
     return repr(value)
+
+
+def _shortest(value: Decimal) -> str:
+    """Every digit that counts, and 0 without a sign."""
+    with localcontext(prec=1_000):
+        return f"{value.normalize() + 0:f}"
 
 
 class StopAt(Exception):

@@ -23,7 +23,7 @@ def run(running: Running) -> Measured:
     warm_up(running, NEEDS, NAME)
     ways = [running.way(one, NAME) for one in NEEDS]
     ours = next(way for way in ways if way.alternative is OPENMIRROR)
-    vectors = {_WITH_VECTORS: "auto", _SMALLER: "on"}
+    vectors = {_WITH_VECTORS: "auto", _SMALLER: True}
     ours.place.settings(**{f"dbo.{name}": {"deletionVectors": v} for name, v in vectors.items()})
     _warm_up_by_kind(running, ways)
     source = Source("large")

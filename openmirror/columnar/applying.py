@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
-from openmirror.columnar.columns import behind, with_column
+from openmirror.columnar.columns import behind, taken, with_column
 from openmirror.columnar.folding import NEVER, ChangePlaces
 from openmirror.columnar.keys import numbered
 from openmirror.plan import Batch
@@ -74,6 +74,7 @@ def applied(
     """All rows of a table after merge rows, by position; `keys` are those of its key columns.
 
     Both have the same columns in the same types, and `rows` those of `ports.merge_rows` besides.
+    Raises RepeatsTooMuch.
     """
     kinds = rows.column(KIND).combine_chunks()
     merges = pc.not_equal(kinds, str(MergeKind.PLAIN_INSERT))
@@ -99,7 +100,7 @@ def applied(
     }
     columns = [
         [
-            behind(table.column(name), changes.column(name)).take(places[name in written]),
+            taken(behind(table.column(name), changes.column(name)), places[name in written]),
             inserts.column(name),
         ]
         for name in table.column_names

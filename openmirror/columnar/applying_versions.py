@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
 
-from openmirror.columnar.columns import behind
+from openmirror.columnar.columns import behind, taken
 from openmirror.columnar.folding import NEVER, ChangePlaces
 from openmirror.columnar.keys import numbered
 from openmirror.columnar.version_folding import TooManyVersions
@@ -32,7 +32,7 @@ def applied_versions(
     """All versions of a history after a batch, by position.
 
     Raises TooManyVersions where far more would be opened than there are: a key with many open
-    versions has as many again by each update.
+    versions has as many again by each update; and RepeatsTooMuch.
 
     `opens` and `closes` are as `FoldedVersions` gives them; `is_current` is the position of that
     column, and `closing` are those of the columns that a version gets when it is closed.
@@ -52,7 +52,7 @@ def applied_versions(
         opens = _for_each_open(opens, open_of, _MOST * (len(table) + len(opens)))
     columns = [
         behind(
-            behind(table.column(name), closes.column(name)).take(places)
+            taken(behind(table.column(name), closes.column(name)), places)
             if name in closing
             else table.column(name),
             opens.column(name),
@@ -79,4 +79,6 @@ def _for_each_open(opens: pa.Table, open_of: ChangePlaces, most: int) -> pa.Tabl
     if int(times.sum()) > most:
         raise TooManyVersions(int(times.sum()))
     places = pa.array(np.repeat(np.arange(len(opens)), times))
-    return opens.drop_columns([AT_LEAST_ONCE]).take(places)
+    own = opens.drop_columns([AT_LEAST_ONCE])
+    columns = [taken(column, places) for column in own.columns]
+    return pa.table(columns, names=own.column_names)

@@ -79,8 +79,12 @@ def new_data_file(schema: TableSchema, codec: Codec, path: Path) -> Iterator[New
     leaves no file.
     """
     fields = pa.schema([(column.name, arrow_type(column.type)) for column in schema.columns])
+    # NaN is larger than any number, and Arrow leaves it out of the bounds that it writes: whoever
+    # goes by them passes over rows with it.
+    bounded = [c.name for c in schema.columns if c.type not in ("float", "double")]
+    options = {**_WRITING, "compression": codec.value, "write_statistics": bounded}
     try:
-        with pq.ParquetWriter(path, fields, compression=codec.value, **_WRITING) as to:
+        with pq.ParquetWriter(path, fields, **options) as to:
             new = NewDataFile(path, to)
             yield new
             new.flush()

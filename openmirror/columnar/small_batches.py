@@ -11,7 +11,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
 from openmirror.columnar.changes import ChangesInOrder
-from openmirror.columnar.columns import with_column
+from openmirror.columnar.columns import RepeatsTooMuch, taken, with_column
 from openmirror.columnar.file_rows import RowsInMemory, TooLarge, read_file
 from openmirror.columnar.folding import ChangePlaces, Fold, fold
 from openmirror.columnar.growing import NotGrown, grown
@@ -71,7 +71,7 @@ class SmallBatches(BatchFolder):
                 return found
             changes = ChangesInOrder(batch, found)
             return folded_versions(changes) if batch.is_of_history else _folded(changes)
-        except (TooLarge, NotGrown):
+        except (TooLarge, NotGrown, RepeatsTooMuch):
             return None
 
     def _read(self, batch: Batch, most: int) -> list[RowsInMemory] | BadFile:
@@ -157,7 +157,7 @@ def _table(
     values = pa.array(folded.values)
     writers = pa.array(np.where(by == LIVE, folded.values, by)) if of_writers else values
     arrays = [
-        column.take(writers if at in of_writers else values) for at, column in enumerate(columns)
+        taken(column, writers if at in of_writers else values) for at, column in enumerate(columns)
     ]
     arrays += [
         pa.array(folded.kinds, pa.string()),

@@ -9,6 +9,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 
 from openmirror.columnar.applying import MarkedBy, applied, as_decided, only_data
 from openmirror.columnar.applying_versions import applied_versions, only_new_versions
+from openmirror.columnar.columns import RepeatsTooMuch
 from openmirror.columnar.data_files import NotForHere, read_data_file, write_data_file
 from openmirror.columnar.version_folding import TooManyVersions
 from openmirror.plan import Batch
@@ -41,7 +42,7 @@ class SmallTables(FileWriter):
         """All rows of the table after the batch."""
         try:
             rows = _applied(self._read(files, batch), batch, folded)
-        except (NotForHere, TooManyVersions):
+        except (NotForHere, TooManyVersions, RepeatsTooMuch):
             return None
         return write_data_file(rows, batch.union.schema, codec, to)
 

@@ -12,7 +12,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
 from openmirror.columnar.changes import ChangesInOrder
-from openmirror.columnar.columns import with_column
+from openmirror.columnar.columns import taken, with_column
 from openmirror.columnar.file_rows import TooLarge
 from openmirror.columnar.folding import NEVER
 from openmirror.columnar.keys import known_of_keys, numbered
@@ -34,7 +34,8 @@ _MOST_VERSIONS = 10
 
 
 def folded_versions(changes: ChangesInOrder) -> FoldedBatch:
-    """The folded batch; raises TooLarge where it opens far more versions than it has changes."""
+    """The folded batch; raises TooLarge where it opens far more versions than it has changes,
+    and RepeatsTooMuch."""
     began, batch = time.monotonic(), changes.batch
     schema, count = batch.union.schema, len(changes.markers)
     placed = dict(zip(positional(len(schema.columns)), changes.columns, strict=True))
@@ -107,7 +108,7 @@ def _rows(changes: ChangesInOrder, found: VersionFold) -> pa.Table:
     ours = dict(zip(OPENED, _places(changes, own), strict=True))
     ours |= dict(zip(CLOSED, _places(changes, ends), strict=True))
     arrays = [
-        ours[column.name] if column.name in ours else values.take(own)
+        ours[column.name] if column.name in ours else taken(values, own)
         for column, values in zip(schema.columns, changes.columns, strict=True)
     ]
     kinds = np.where(found.closes, VersionKind.CLOSES, VersionKind.OPENS)

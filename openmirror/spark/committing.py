@@ -322,6 +322,13 @@ def _properties(session: SparkSession, table: str) -> dict[str, str]:
     return {key: value for key, value in given.items() if not key.startswith(_DELTAS_OWN)}
 
 
+def is_newest(session: SparkSession, table: str, batch_record: str) -> bool:
+    """Whether a table's newest commit is the one with this record: Delta skips a transaction that
+    it has, or that is fenced, in silence."""
+    newest = DeltaTable.forPath(session, table).history(1).select("userMetadata").first()
+    return newest is not None and newest[0] == batch_record
+
+
 def _create_or_replace(
     frame: DataFrame,
     batch: Batch,

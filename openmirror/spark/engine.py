@@ -210,8 +210,9 @@ class SparkEngine:
                     deferred = self._begin_history(*written)
                 else:
                     deferred = self._commit(prepared, *written)
-                if deferred:
-                    # Whoever dies here leaves it to the next batch.
+                # Whoever dies here leaves it to the next batch; and a table that another has by now
+                # is none of ours to alter.
+                if deferred and committing.is_newest(self._fresh(), table, batch_record):
                     set_properties(self._fresh(), table, deferred)
         finally:
             self._ahead.committed(table, by_checksum=self._direct.follows(table))

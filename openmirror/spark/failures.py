@@ -26,6 +26,7 @@ from openmirror.spark.pieces import LocatedBy, Piece
 
 _GONE = ("PATH_NOT_FOUND", "FAILED_READ_FILE.FILE_NOT_EXIST")
 _UNREADABLE = "FAILED_READ_FILE"
+_OVERFLOW = "java.lang.ArithmeticException"
 
 
 class Failure:
@@ -54,10 +55,18 @@ def reading_files(batch: Batch, read: Iterable[Piece]) -> Iterator[Failure]:
                 raise NotThere(f"a file of {batch.folder} went while it was read") from error
             file = _landed(path, read)
             if condition.startswith(_UNREADABLE) and file is not None:
-                detail = f"its footer is valid, but its data cannot be read: {_reason(error)}"
-                failure.file = BadFile(file.name, Broken(Code.FILE_UNREADABLE, detail))
+                failure.file = BadFile(file.name, _broken(error))
                 return
         raise
+
+
+def _broken(error: PySparkException | Py4JJavaError) -> Broken:
+    """What is wrong with a file that Spark could not read: its pages, or a value in them."""
+    if any(str(cause.getClass().getName()) == _OVERFLOW for cause in _causes(error)):
+        detail = f"a time lies beyond what microseconds can count: {_reason(error)}"
+        return Broken(Code.VALUE_INVALID, detail)
+    detail = f"its footer is valid, but its data cannot be read: {_reason(error)}"
+    return Broken(Code.FILE_UNREADABLE, detail)
 
 
 def _landed(uri: str, read: Iterable[Piece]) -> LandedFile | None:

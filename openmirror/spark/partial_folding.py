@@ -42,9 +42,9 @@ def fold_partial(
     alive = F.col("alive")
     started = with_delete.where(is_alive | (at == d)).select("*", is_alive.alias("alive"))
     update = alive & marker.isin([kind.value for kind in UPDATES])
-    values = [name for name in data if name not in keys]
     left = sorted({name for names in absent.values() for name in names})
-    whole = [name for name in values if name not in left]
+    # The keys too: equal ones may be spelt in two ways, as 0.0 and -0.0 are.
+    whole = [name for name in data if name not in left]
     # What no partial update leaves out needs one window for all columns together.
     last = {tuple(whole): update} if whole else {}
     last |= {(name,): update & ~F.array_contains(ABSENT, name) for name in left}
@@ -74,8 +74,6 @@ def fold_partial(
     )
 
     def value(name: str) -> Column:
-        if name not in group:
-            return F.col(name)
         newest, later = F.col(f"last_{group[name]}"), F.col(f"later_{group[name]}")
         overwritten = F.when(later.isNotNull(), later[name]).otherwise(F.col(name))
         return F.when(is_u, newest[name]).when(inserts, overwritten).otherwise(F.col(name))

@@ -54,7 +54,7 @@ from tests.integration.test_policies import log_of, settings
 from tests.integration.test_runner_process import environment
 from tests.spark_accounts import expected, publish, rows_at
 from tests.spark_accounts import table as at
-from tests.zone import MIRROR, Mirror, bag, forget_logs
+from tests.zone import MIRROR, Mirror, Paths, Zone, bag, forget_logs
 
 
 class Writer(SmallTables):
@@ -415,6 +415,33 @@ def test_every_value_of_every_type_is_found_where_readers_pass_over_files_by_sta
     arrow = DeltaTable(str(table.path)).to_pyarrow_table()
     by_id = arrow.sort_by("id").drop_columns(["id"])
     assert by_id.to_pydict() == {name: column.to_pylist() for name, column in columns.items()}
+
+
+@pytest.mark.parametrize("direct", [False, True])
+def test_nan_is_larger_than_every_number_also_to_who_goes_by_the_bounds_of_a_file(
+    zone: Zone, spark: SparkSession, monkeypatch: Patch, direct: bool
+) -> None:
+    table = Direct(Mirror(zone, spark, paths=Paths(direct=direct)), monkeypatch)
+    for numbers in ([0.0], [1.0, float("nan")]):
+        table.last += 1
+        places = [*range(len(numbers))] if len(numbers) == 1 else [1, 2]
+        rows = {"id": places, "v": numbers, "f": pa.array(numbers, pa.float32())}
+        zone.put("t", table.last, pa.table({**rows, "__rowMarker__": [INSERT] * len(numbers)}))
+        assert isinstance(table.mirror.reconcile_until_idle("t"), Idle)
+    if direct:
+        assert table.direct == [False, True]
+    found = fresh_session(spark).read.format("delta").load(str(table.path))
+    for name in ("v", "f"):
+        for condition, ids in {
+            f"{name} > 100": [2],
+            f"{name} >= 100": [2],
+            f"{name} <> 1": [0, 2],
+            f"{name} = double('NaN')": [2],
+            f"{name} IN (5, double('NaN'))": [2],
+            f"{name} < 1": [0],
+        }.items():
+            got = sorted(row.id for row in found.where(condition).select("id").collect())
+            assert got == ids, condition
 
 
 def test_on_an_account_data_files_come_and_go_by_hadoop(

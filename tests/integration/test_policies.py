@@ -14,7 +14,8 @@ from pyspark.errors import PySparkException
 
 from openmirror.plan import Decision, plan
 from openmirror.plan.decisions import Idle, Pause, Wait, WaitKind
-from openmirror.ports import Step
+from openmirror.plan.features import CHANGE_DATA_FEED
+from openmirror.ports import BadFile, CommitResult, Step
 from openmirror.protocol.rules import Code
 from openmirror.reconcile.reconciliation import reconcile
 from openmirror.spark import committing
@@ -140,7 +141,15 @@ def test_a_change_data_feed_has_every_change_of_a_batch_and_a_rewrite_as_all_row
         feed(mirror, "t", 0, 4)
 
     zone.put("t", 6, pa.table({"id": [7], "a name": [1]}))  # column mapping
+    committed, commit = [], mirror.engine.commit
+
+    def watched(*given: Any) -> CommitResult:
+        committed.append(given)
+        return commit(*given)
+
+    mirror.engine.commit = watched  # type: ignore[method-assign]
     mirror.reconcile_until_idle("t")
+    mirror.engine.commit = commit  # type: ignore[method-assign]
     after = log_of(mirror, "t")
     assert is_on(after, "ChangeDataFeed")
     assert after.properties["delta.columnMapping.mode"] == "name"
@@ -149,6 +158,16 @@ def test_a_change_data_feed_has_every_change_of_a_batch_and_a_rewrite_as_all_row
     mirror.reconcile_until_idle("t")
     assert feed(mirror, "t", after.version, after.version + 1) == {(after.version + 1, "delete"): 1}
     assert len(rows_for_spark(mirror, "t")) == 5
+
+    # Whoever stalled before that rewrite wakes to a table that is another's by now.
+    [(batch, _, transaction, record)] = committed
+    table = f"delta.`{mirror.delta_path('t')}`"
+    mirror.spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('{CHANGE_DATA_FEED}' = 'false')")
+    prepared = mirror.engine.read(batch)
+    assert not isinstance(prepared, BadFile)
+    mirror.engine.commit(batch, prepared, transaction, record)
+    prepared.release()
+    assert not is_on(log_of(mirror, "t"), "ChangeDataFeed")
 
 
 def test_a_new_table_with_everything_on_is_dropped_and_made_again_without(

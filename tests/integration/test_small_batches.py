@@ -142,6 +142,10 @@ _BAD = {
     "no words": (_parquet({"id": [1, 2], ROW_MARKER_COLUMN: _texts(b"4", b"\xff")}), _MARKER),
     "blank": (_parquet({"id": [1, 2], ROW_MARKER_COLUMN: ["4", "4 .0"]}), _MARKER),
     "longer": (odd_parquet.decimals("v", 20, _VALUES, 18, 2), Code.FILE_UNREADABLE),
+    "far": (
+        _parquet({"id": [1, 2], "t": pa.array([0, 1 << 60], pa.timestamp("ms", "UTC"))}),
+        Code.VALUE_INVALID,
+    ),
     "few": (odd_parquet.miscounted(3), Code.FILE_UNREADABLE),
     "none": (odd_parquet.miscounted(0), Code.FILE_UNREADABLE),
 }

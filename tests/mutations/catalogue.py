@@ -63,6 +63,7 @@ from tests.unit import (
     test_working,
 )
 from tests.unit.columnar import test_small_batches
+from tests.unit.transitions import test_rebuilt_and_adopted
 
 
 @dataclass(frozen=True)
@@ -576,6 +577,10 @@ RULES: Mapping[str, str | Mutation] = {
         _a_folder_is_listed_whatever_has_begun,
         test_maintenance.test_a_folder_is_not_listed_for_dead_files_while_a_compaction_may_be_stalled,
     ),
+    "A document that was lost counts as if a compaction had begun and not ended": Mutation(
+        lambda: [(rebuilt, "with_compaction_unknown", lambda known, _: known)],
+        test_rebuilt_and_adopted.test_a_lost_document_goes_on_behind_every_epoch_that_is_known,
+    ),
     "A later compaction ends an earlier one only if it took all files below the same "
     "bound": Mutation(
         _any_step_ends_what_began_before,
@@ -621,6 +626,12 @@ RULES: Mapping[str, str | Mutation] = {
     "Marked rows are removed beside nothing that is decided and not in the log": Mutation(
         _removed_whatever_is_decided,
         test_soft_tables.test_nothing_is_removed_beside_a_batch_that_is_decided,
+    ),
+    "What removes marked rows asks again right before whether all is as it was": Mutation(
+        lambda: [(maintaining, "_has_changed", lambda *_: False)],
+        lambda: test_soft_tables.test_who_stalls_before_a_removal_wakes_to_remove_nothing(
+            "another folder"
+        ),
     ),
     "What marks a row writes its own place into it": Mutation(
         _a_mark_leaves_the_place_of_what_was_before,

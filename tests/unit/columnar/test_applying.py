@@ -6,10 +6,12 @@ from collections import Counter
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from openmirror.columnar.applying import MarkedBy, applied
+from openmirror.columnar.columns import RepeatsTooMuch
 from openmirror.columnar.folding import Fold, fold
 from openmirror.columnar.soft_folding import fold_softly
 from openmirror.ports.merge_rows import KIND, MAY_INSERT
@@ -52,6 +54,19 @@ def test_it_equals_the_changes_in_order(
     after = applied(table, folded(changes), [KEY])
     found = Counter(zip(*(column.to_pylist() for column in after.columns), strict=True))
     assert found == interpreted(before, changes)
+
+
+def test_an_update_with_long_text_of_very_many_rows_is_not_applied_here() -> None:
+    table = pa.table({KEY: pa.array([7] * 100, pa.int64()), VALUE: ["a"] * 100})
+    one = folded([(Marker.UPDATE, 7)])
+    for length, fits in ((1 << 17, True), (1 << 20, False)):
+        change = one.set_column(1, VALUE, pa.array(["x" * length]))
+        if fits:
+            after = applied(table, change, [KEY])
+            assert after.column(VALUE).to_pylist() == ["x" * length] * 100
+            continue
+        with pytest.raises(RepeatsTooMuch, match="1,048,676 bytes become 104,857,600"):
+            applied(table, change, [KEY])
 
 
 @given(

@@ -53,6 +53,21 @@ def test_what_is_written_is_read_again(tmp_path: Path, codec: Codec) -> None:
     assert str(found.to_pydict()) == str(rows.to_pydict())
 
 
+@pytest.mark.parametrize("kind", ["double", "float"])
+def test_a_file_has_no_bounds_of_numbers_among_which_nan_may_be(tmp_path: Path, kind: str) -> None:
+    """NaN is the largest number to Spark, and Arrow leaves it out of the bounds in a footer."""
+    schema = TableSchema((Column("n.v", ColumnType(kind)), Column("id", ColumnType("long"))))
+    values = pa.array([1.0, float("nan")], pa.float64() if kind == "double" else pa.float32())
+    rows = pa.table({"c0": values, "c1": pa.array([1, 2], pa.int64())})
+    write_data_file(rows, schema, Codec.SNAPPY, tmp_path / "f")
+    of_value, of_id = (pq.read_metadata(tmp_path / "f").row_group(0).column(at) for at in (0, 1))
+    assert of_value.statistics is None
+    assert (of_id.statistics.min, of_id.statistics.max) == (1, 2)
+    alone = TableSchema(schema.columns[:1])
+    write_data_file(rows.select(["c0"]), alone, Codec.SNAPPY, tmp_path / "g")
+    assert pq.read_metadata(tmp_path / "g").row_group(0).column(0).statistics is None
+
+
 def test_of_no_rows_there_is_no_file(tmp_path: Path) -> None:
     rows = pa.table({f"c{at}": pa.array([]) for at in range(len(KINDS))})
     assert write_data_file(rows, SCHEMA, Codec.SNAPPY, tmp_path / "f.parquet").rows == 0

@@ -247,6 +247,25 @@ def test_what_is_not_small_or_not_for_here_is_left_to_spark(
     assert landing.fold("id") is None
 
 
+@pytest.mark.parametrize("history", [False, True])
+def test_long_text_of_a_bag_of_rows_is_not_repeated_for_each_of_them_here(
+    landing: Landing, history: bool
+) -> None:
+    """An insert before an update has the update's values, and a version of a history as well."""
+    rows, text = 60, "x" * (MOST // 2)
+    landing.put(
+        pa.table(
+            {
+                "id": [1] * (rows + 1),
+                "v": ["a"] * rows + [text],
+                "__rowMarker__": [0] * rows + [1],
+            }
+        )
+    )
+    found = versions(landing) if history else landing.fold("id")
+    assert found is None
+
+
 def test_tables_with_a_version_column_are_left_to_spark(landing: Landing) -> None:
     landing.put(pa.table({"id": [1], "n": [1]}))
     batch = landing.batch("id")
