@@ -33,7 +33,7 @@ class Scale:
     large_table: int = 10_000_000
     large_changes: int = 100_000
     large_commits: int = 3
-    large_warm_up: int = 2
+    large_warm_up: int = 1
 
     insert_files: int = 50
     insert_rows: int = 100_000
