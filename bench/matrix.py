@@ -78,7 +78,7 @@ def bench(
       large           100,000 changes of keys all over a table of 10 million rows
       inserts         a backlog of large files that only insert
       adjacent        changes of keys in a row, into tables of 1 and of 10 million rows
-      adjacent-100m   the same with 100 million rows; only by --only: half an hour, 15 GB of disk
+      adjacent-100m   the same with 100 million rows; only by --only: four minutes, 15 GB of disk
       cold            from the start of a process to its first commit
       up              a 1 MB file a second through `openmirror up`, for three minutes
       idle            50 busy tables beside 950 idle ones, and alone

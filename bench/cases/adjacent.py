@@ -24,7 +24,7 @@ def run(running: Running) -> Measured:
 
 
 def run_huge(running: Running) -> Measured:
-    """The same with 100 million rows: many minutes, and 15 GB of disk."""
+    """The same with 100 million rows: some minutes, and 15 GB of disk."""
     small = running.scale.adjacent_tables[0]
     return _beside(running, HUGE, {"small table": small, "huge table": _HUGE_ROWS})
 

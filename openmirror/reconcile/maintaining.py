@@ -184,8 +184,6 @@ def _carried_out(
         _write_down(ports, folder, lambda known: removed_marked(known, removal, underway))
     elif found is not None:
         _write_down(ports, folder, lambda known: ended(known, found, underway, at))
-    if isinstance(step, Vacuum) and step.full:
-        ports.data_files.swept(observed.table, step.through)
     ports.emit(
         TableMaintained(
             folder,
@@ -195,6 +193,8 @@ def _carried_out(
             duration_seconds=(at - began_at).total_seconds(),
         )
     )
+    if isinstance(step, Vacuum) and step.full:
+        ports.data_files.swept(observed.table, step.through)
     return True
 
 
