@@ -53,14 +53,16 @@ UPDATES = (*WHOLE_UPDATES, Marker.PARTIAL_UPDATE)
 EXTENSIONS = frozenset(EXTENSION_NAMES)
 _MOST_DIGITS = 3
 _NUMBERS = {marker.value: marker for marker in PUBLISHED | {Marker.TRUNCATE}}
-_WHOLE = re.compile(r"[\x00-\x20]*([+-]?[0-9]+)(?:\.0*)?[\x00-\x20]*\Z")
+WHOLE_NUMBER = r"[\x00-\x20]*([+-]?[0-9]+)(?:\.0*)?[\x00-\x20]*"
+"""Text of a marker, all of it, in words that Java's regular expressions have too."""
+_WHOLE = re.compile(WHOLE_NUMBER)
 
 
 def read_marker(value: object) -> Marker | None:
     """A marker as files have it: a number that is whole, or text of one; None for any other."""
     if isinstance(value, (float, Decimal)):
         return next((marker for number, marker in _NUMBERS.items() if value == number), None)
-    match = _WHOLE.match(str(value))
+    match = _WHOLE.fullmatch(str(value))
     digits = match[1].lstrip("+-0") if match else ""
     if match is None or len(digits) > _MOST_DIGITS or (digits and match[1].startswith("-")):
         return None

@@ -47,7 +47,7 @@ class CurrentTable:
     bytes: int
     has_change_data_feed: bool
     has_deletion_vectors: bool
-    tracks_rows: bool = False
+    tracks_rows: bool
     """Whether each row has an id for good, which a row that is written anew does not keep."""
 
 

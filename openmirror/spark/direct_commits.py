@@ -146,6 +146,7 @@ class DirectCommits:
             # No plain table has them.
             has_change_data_feed=False,
             has_deletion_vectors=False,
+            tracks_rows=False,
         )
 
     def writes_many(self, table: str) -> bool:

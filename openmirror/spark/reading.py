@@ -13,14 +13,13 @@ from openmirror.plan.facts import FileFacts, LandedFile
 from openmirror.ports.merge_rows import positional
 from openmirror.protocol.names import fold_case
 from openmirror.protocol.partial_updates import PARTIAL_UPDATE
-from openmirror.protocol.rows import Marker
+from openmirror.protocol.rows import WHOLE_NUMBER, Marker
 from openmirror.protocol.schema import TableSchema
 from openmirror.spark.frames import ABSENT, MARKER, ROW, SEQUENCE, quoted, sql_type
 from openmirror.spark.pieces import MOST_LISTED, LocatedBy, Piece, row_of, sequence_of
 
 _PATTERN_CHARACTERS = frozenset("\\[]{}*?")
 _PATTERNS = "__globPaths__"
-_WHOLE_TEXT = r"\A[\x00-\x20]*[+-]?[0-9]+(\.0*)?[\x00-\x20]*\z"
 _WITHOUT_CHECKSUMS = {
     # For these reads alone: Delta's own files keep their checksums. An instance of its own, or the
     # one with checksums that Hadoop has by now would answer.
@@ -142,9 +141,8 @@ def _whole(marker: Column, facts: FileFacts) -> Column:
     """A marker as a whole number; NULL for what is none (`protocol.marker_rules`)."""
     kind, text = str(facts.marker_type), marker
     if kind == "string":
-        whole = F.regexp_replace(marker, r"\.0*[\x00-\x20]*\z", "")
-        # Spark takes blanks before the point, and a DEL at either end.
-        marker = F.when(marker.rlike(_WHOLE_TEXT), whole)
+        # Spark's own cast takes a DEL at either end, too. No match is empty text, and no number.
+        marker = F.regexp_extract(marker, rf"\A{WHOLE_NUMBER}\z", 1)
     elif kind in ("float", "double") or kind.startswith("decimal"):
         # Compared with a whole number, a decimal would lose its last digits to their common type.
         marker = F.when(marker % 1 == 0, marker)

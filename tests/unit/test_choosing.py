@@ -18,6 +18,7 @@ TABLE = CurrentTable(
     bytes=SMALL,
     has_change_data_feed=False,
     has_deletion_vectors=False,
+    tracks_rows=False,
 )
 INSERTS = MergeNeeds(deletes=False, updates=False, inserts=True)
 NOTHING = replace(INSERTS, inserts=False)

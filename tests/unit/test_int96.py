@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterator, Sequence
 
+import pyarrow as pa
 import pytest
 
 from openmirror.formats.broken_rows import RowsBroken
+from openmirror.formats.parquet import footer
 from openmirror.formats.parquet.batches import batches
 from openmirror.formats.parquet.conversion import file_metadata
 from openmirror.formats.parquet.int96 import finer_in_int96
@@ -21,9 +22,13 @@ _NOON = 43_200_000_000_000
 
 def read(file: bytes) -> list[int]:
     """Microseconds since 1970."""
+    return [value for batch in all_of(file) for value in batch.column(1).cast("int64").to_pylist()]
+
+
+def all_of(file: bytes) -> Iterator[pa.RecordBatch]:
     content = io.BytesIO(file)
-    found = batches(content, file_metadata(content))
-    return [value for batch in found for value in batch.column(1).cast("int64").to_pylist()]
+    metadata = file_metadata(content)
+    return batches(content, metadata, footer.columns(metadata))
 
 
 def finer(file: bytes) -> str | None:
@@ -49,10 +54,7 @@ def finer(file: bytes) -> str | None:
         ([(-_NOON, _EPOCH - 500_000)], [-500_000 * _DAY - _DAY // 2]),
         ([(_NOON, _EPOCH + 200_000)], [200_000 * _DAY + _DAY // 2]),
         # A last moment that many have for "never", to the last nanosecond.
-        (
-            [(86_399_999_999_999, _EPOCH + 2_932_896)],
-            [int((datetime(9999, 12, 31, tzinfo=UTC).timestamp() + 86_400) * 10**6) - 1],
-        ),
+        ([(86_399_999_999_999, _EPOCH + 2_932_896)], [2_932_897 * _DAY - 1]),
     ],
 )
 def test_a_time_is_what_its_day_and_its_nanoseconds_say(
@@ -78,8 +80,8 @@ def test_only_a_time_that_has_less_than_a_microsecond_is_finer() -> None:
 
 def test_inside_nested_values_they_are_refused_where_readers_differ() -> None:
     def rows(nanos: int) -> None:
-        content = io.BytesIO(odd_parquet.nested_time(nanos, _EPOCH))
-        assert [batch.num_rows for batch in batches(content, file_metadata(content))] == [1]
+        file = odd_parquet.nested_time(nanos, _EPOCH)
+        assert [batch.num_rows for batch in all_of(file)] == [1]
 
     rows(_NOON)
     with pytest.raises(RowsBroken, match="column 'v': a nested value has a time") as refused:

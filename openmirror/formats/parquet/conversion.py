@@ -30,9 +30,10 @@ def read_parquet(content: BinaryIO, facts: FileFacts, rules: ReadRules) -> Itera
     wanted = {column.name for column in facts.schema.columns} | {facts.marker}
     try:
         metadata = file_metadata(content)
+        found = footer.columns(metadata)
         columns = [
             _Column(number, name, kind, _type_in(facts, name, kind))
-            for number, (name, kind) in enumerate(footer.columns(metadata))
+            for number, (name, kind) in enumerate(found)
             if name in wanted and not kind.is_null
         ]
         exact = [name for name in facts.int96 if rules.reads_exactly([name])]
@@ -40,7 +41,7 @@ def read_parquet(content: BinaryIO, facts: FileFacts, rules: ReadRules) -> Itera
             raise RowsBroken(Broken(Code.VALUE_INVALID, finer))
         first_row = 0
         counts_otherwise = may_count_otherwise(metadata)
-        for batch in batches(content, metadata):
+        for batch in batches(content, metadata, found):
             if counts_otherwise:
                 _refuse_long_ago(batch, columns, first_row)
             yield _converted(batch, columns, first_row, rules)

@@ -49,7 +49,7 @@ def open_parquet(path: Path) -> tuple[TableSchema, Batches]:
             raise RowsBroken(Broken(Code.COLUMN_TYPE_UNSUPPORTED, f"{detail} (PROTOCOL §6.5)"))
         reads.append(_Read(number, name, kind, typed))
     columns = TableSchema(tuple(Column(read.name, read.type) for read in reads))
-    return columns, lambda: _rows(path, metadata, reads)
+    return columns, lambda: _rows(path, metadata, found, reads)
 
 
 def _metadata(content: Any) -> Any:
@@ -62,11 +62,13 @@ def _metadata(content: Any) -> Any:
     return footer.parse_footer(content.read())
 
 
-def _rows(path: Path, metadata: Any, reads: list[_Read]) -> Iterator[pa.RecordBatch]:
+def _rows(
+    path: Path, metadata: Any, found: list[tuple[str, ParquetType]], reads: list[_Read]
+) -> Iterator[pa.RecordBatch]:
     first_row = 0
     try:
         with path.open("rb") as content:
-            for batch in batches(content, metadata):
+            for batch in batches(content, metadata, found):
                 yield _batch(batch, reads, first_row)
                 first_row += batch.num_rows
     except (pa.ArrowException, OSError, ValueError) as error:
