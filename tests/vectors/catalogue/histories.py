@@ -271,7 +271,8 @@ CASES = [
         "keys-declared-later",
         "A history begins from now where keys are declared once the table has data",
         step(_v(1, (0, 1, "a"), (0, 1, "b"))),
-        step(keys("id"), _v(2, (4, 1, "c"), (4, 2, "d"))),
+        step(keys("id")),
+        step(_v(2, (4, 1, "c"), (4, 2, "d"))),
         now=expect(_SEEN, (1, "c"), (1, "c"), (2, "d"), applied=2),
         kept=_kept(
             _version(1, "a", by=("begin", 1, None), until=("upsert", 2, 1)),
