@@ -32,10 +32,10 @@ class ZoneView:
             return Listing(at, (Entry(name, True, 0, at, ETag("")),))
         return self._store.list_folder(self._real(folder))
 
-    def list_part(self, folder: StorePath, start: str, most: int) -> tuple[Entry, ...]:
-        """The first `most` children from the name `start` on."""
+    def list_from(self, folder: StorePath, start: str) -> tuple[Entry, ...]:
+        """All direct children from the name `start` on."""
         entries = self.list_folder(folder).entries
-        return tuple(entry for entry in entries if entry.name >= start)[:most]
+        return tuple(entry for entry in entries if entry.name >= start)
 
     def incarnation(self, folder: StorePath) -> Incarnation | None:
         """The identity of a folder of the zone; None for what lies elsewhere."""

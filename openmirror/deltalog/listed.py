@@ -12,9 +12,6 @@ from openmirror.errors import NotThere
 from openmirror.ports import Entry, FileStore
 from openmirror.table.layout import StorePath, join
 
-FEW = 1_000
-"""Files of a log: one that has fewer is listed whole by one request."""
-_MOST = 1_000_000
 _LAST_CHECKPOINT = "_last_checkpoint"
 
 
@@ -82,28 +79,19 @@ class ListedLog:
 
 def since(store: FileStore, table: StorePath, start: str) -> ListedLog:
     """The files whose names do not come before this one: newer versions have later names."""
-    return ListedLog(store, table, _part(store, table, start, _MOST), start=start)
+    return ListedLog(store, table, _from(store, table, start), start=start)
 
 
-def from_its_start_or_checkpoint(store: FileStore, table: StorePath) -> ListedLog:
-    """The whole log where it has few files, else what begins with its last checkpoint.
+def from_its_last_checkpoint(store: FileStore, table: StorePath, before: int = 0) -> ListedLog:
+    """What begins with its last checkpoint, or at least so many versions before it.
 
-    Where a long log does not say which that is, it is listed whole.
+    The whole log where Delta has noted no checkpoint beside it, as beside a young one.
     """
-    entries = _part(store, table, "", FEW)
-    if len(entries) < FEW:
-        return ListedLog(store, table, entries)
     version = _last_checkpoint(store, table)
-    if version is None:
+    if version is None or version <= before:
         return ListedLog(store, table)
-    return since(store, table, f"{version:020d}.checkpoint")
-
-
-def newest_versions(store: FileStore, table: StorePath, count: int) -> ListedLog:
-    """The files of a log's newest versions, so many or more."""
-    listed = from_its_start_or_checkpoint(store, table)
-    first = max(0, listed.files.newest - count)
-    return listed if listed.is_complete else since(store, table, f"{first:020d}")
+    start = f"{version - before:020d}"
+    return since(store, table, start if before else f"{start}.checkpoint")
 
 
 def _folder(table: StorePath) -> StorePath:
@@ -117,9 +105,9 @@ def _every(store: FileStore, table: StorePath) -> tuple[Entry, ...]:
         return ()
 
 
-def _part(store: FileStore, table: StorePath, start: str, most: int) -> tuple[Entry, ...]:
+def _from(store: FileStore, table: StorePath, start: str) -> tuple[Entry, ...]:
     try:
-        return store.list_part(_folder(table), start, most)
+        return store.list_from(_folder(table), start)
     except NotThere:
         return ()
 

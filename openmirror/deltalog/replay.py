@@ -13,8 +13,7 @@ from openmirror.deltalog import history
 from openmirror.deltalog.actions import Damaged
 from openmirror.deltalog.listed import (
     ListedLog,
-    from_its_start_or_checkpoint,
-    newest_versions,
+    from_its_last_checkpoint,
     since,
 )
 from openmirror.deltalog.state import LogState, empty
@@ -55,7 +54,7 @@ class LogReplay:
 
     def history(self, table: StorePath, limit: int) -> list[BatchRecord]:
         """Our newest commits that are still in the log, newest first; damaged ones left out."""
-        newest = newest_versions(self._store, table, _OURS_AMONG * limit)
+        newest = from_its_last_checkpoint(self._store, table, before=_OURS_AMONG * limit)
         found = history.batch_records(newest, limit)
         if len(found) >= limit or newest.is_complete:
             return found
@@ -68,7 +67,7 @@ class LogReplay:
             listed = since(self._store, table, known.anchor.name)
             if known.anchor in listed.files.entries and (log := self._gone_on(listed, known)):
                 return log
-        listed = from_its_start_or_checkpoint(self._store, table)
+        listed = from_its_last_checkpoint(self._store, table)
         if not listed.is_complete:
             if log := self._gone_on(listed, None):
                 return log

@@ -75,8 +75,8 @@ class FileStore(Protocol):
         """All direct children, complete, by name."""
         ...
 
-    def list_part(self, folder: StorePath, start: str, most: int) -> tuple[Entry, ...]:
-        """The first `most` children whose names do not come before `start`, by name.
+    def list_from(self, folder: StorePath, start: str) -> tuple[Entry, ...]:
+        """All direct children whose names do not come before `start`, by name.
 
         For names of ASCII alone: only of these every store has the same order.
         """

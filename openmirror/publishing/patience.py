@@ -44,9 +44,9 @@ class PatientStore:
         """As the store does."""
         return self._asked(lambda: self._inner.list_folder(folder))
 
-    def list_part(self, folder: StorePath, start: str, most: int) -> tuple[Entry, ...]:
+    def list_from(self, folder: StorePath, start: str) -> tuple[Entry, ...]:
         """As the store does."""
-        return self._asked(lambda: self._inner.list_part(folder, start, most))
+        return self._asked(lambda: self._inner.list_from(folder, start))
 
     def incarnation(self, folder: StorePath) -> Incarnation | None:
         """As the store does."""

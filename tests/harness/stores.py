@@ -58,9 +58,9 @@ class WatchedStore:
     def list_folder(self, folder: StorePath) -> Listing:
         return self._watched(Call("list_folder", folder), lambda: self._inner.list_folder(folder))
 
-    def list_part(self, folder: StorePath, start: str, most: int) -> tuple[Entry, ...]:
-        call = Call("list_part", folder)
-        return self._watched(call, lambda: self._inner.list_part(folder, start, most))
+    def list_from(self, folder: StorePath, start: str) -> tuple[Entry, ...]:
+        call = Call("list_from", folder)
+        return self._watched(call, lambda: self._inner.list_from(folder, start))
 
     def incarnation(self, folder: StorePath) -> Incarnation | None:
         return self._watched(Call("incarnation", folder), lambda: self._inner.incarnation(folder))

@@ -116,9 +116,9 @@ class TablesInAzurite(LocalStore):
         ]
         return Listing(datetime.now(UTC), tuple(entries))
 
-    def list_part(self, folder: StorePath, start: str, most: int) -> tuple[Entry, ...]:
+    def list_from(self, folder: StorePath, start: str) -> tuple[Entry, ...]:
         entries = self.list_folder(folder).entries
-        return tuple(entry for entry in entries if entry.name >= start)[:most]
+        return tuple(entry for entry in entries if entry.name >= start)
 
     def read(self, path: StorePath, offset: int = 0, length: int | None = None) -> Content:
         if "/Tables/" not in path:

@@ -60,9 +60,9 @@ class FaultyStore(MemoryStore):
         self._ask(folder)
         return super().list_folder(folder)
 
-    def list_part(self, folder: StorePath, start: str, most: int) -> tuple[Entry, ...]:
+    def list_from(self, folder: StorePath, start: str) -> tuple[Entry, ...]:
         self._ask(folder)
-        return super().list_part(folder, start, most)
+        return super().list_from(folder, start)
 
     def incarnation(self, folder: StorePath) -> Incarnation | None:
         self._ask(folder)

@@ -219,7 +219,7 @@ DEPLOY = (Path(__file__).parents[2] / "docs" / "DEPLOY.md").read_text()
 LISTING, READ = 0.065 / 10_000, 0.0052 / 10_000
 PRICES = {
     "list_folder": LISTING,
-    "list_part": LISTING,
+    "list_from": LISTING,
     "write": LISTING,
     "read": READ,
     "incarnation": READ,

@@ -22,7 +22,6 @@ from openmirror.stores.azure.writing import write
 from openmirror.table.layout import StorePath
 
 _TRIES = 5
-_LARGEST_PAGE = 5_000
 
 
 class AzureStore:
@@ -54,30 +53,23 @@ class AzureStore:
         """
         return self._listed(folder)
 
-    def list_part(self, folder: StorePath, start: str, most: int) -> tuple[Entry, ...]:
-        """The first `most` children from the name `start` on; raises what `list_folder` does."""
-        found = self._listed(folder, start, most).entries
-        if len(found) >= most and found[0].name < start:
-            # A service that knows no `start` has listed from the first one on.
-            found = self._listed(folder).entries
-        return tuple(entry for entry in found if entry.name >= start)[:most]
+    def list_from(self, folder: StorePath, start: str) -> tuple[Entry, ...]:
+        """All direct children from the name `start` on; raises what `list_folder` does."""
+        found = self._listed(folder, start).entries
+        # A service that knows no `start` lists from the first one on.
+        return tuple(entry for entry in found if entry.name >= start)
 
-    def _listed(
-        self, folder: StorePath, start: str | None = None, most: int | None = None
-    ) -> Listing:
+    def _listed(self, folder: StorePath, start: str | None = None) -> Listing:
         where = container_path(folder)
-        page_size = None if most is None else min(most, _LARGEST_PAGE)
         entries: list[Entry] = []
         at = None
         with in_our_words(folder):
             try:
-                for page in pages(self._clients, where, start=start or None, most=page_size):
+                for page in pages(self._clients, where, start=start or None):
                     if page.is_of_file:
                         raise NotThere(f"{folder} is a file, not a folder")
                     at = at or page.at
                     entries += (child.entry for child in page.children)
-                    if most is not None and len(entries) >= most:
-                        break
             except ResourceExistsError as error:
                 # A file may have this name, or that of a folder above. Any other conflict passes:
                 # taken for a missing folder, it would make a table seem to have no log.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,18 +15,23 @@ from openmirror.stores.local.incarnation import INCARNATION_FILE
 from openmirror.stores.local.paths import OURS, etag_of, opened
 
 
-def list_once(
-    folder: Path, *, still: bool, start: str = "", most: int | None = None
-) -> Listing | None:
-    """All children by name; None when the folder was replaced, or with `still` when it changed.
+def all_names(folder: int) -> list[str]:
+    """The names in an open folder, by name."""
+    return sorted(os.listdir(folder))
 
-    Or the first `most` of those whose names do not come before `start`.
+
+def list_once(
+    folder: Path, *, still: bool, names: Callable[[int], Iterable[str]] = all_names
+) -> Listing | None:
+    """Its children; None when the folder was replaced, or with `still` when it changed.
+
+    All of them, or those of some `names` in it, in their order.
     """
     with opened(folder) as fd:
         # Taken first, so that no file ever seems older than it is.
         at = datetime.now(UTC)
         before = os.fstat(fd)
-        entries = _entries(fd, start, most)
+        entries = _entries(fd, names(fd))
         # A folder that was deleted meanwhile lists as if it had been half empty.
         replaced = not os.path.samestat(folder.stat(), before)
         # While names come and go, some file systems may miss one that was there all along.
@@ -33,11 +39,9 @@ def list_once(
         return None if replaced or (changed and still) else Listing(at, entries)
 
 
-def _entries(fd: int, start: str, most: int | None) -> tuple[Entry, ...]:
+def _entries(fd: int, names: Iterable[str]) -> tuple[Entry, ...]:
     found: list[Entry] = []
-    for name in sorted(name for name in os.listdir(fd) if name >= start):
-        if len(found) == most:
-            break
+    for name in names:
         try:
             facts = os.stat(name, dir_fd=fd)
         except OSError as error:

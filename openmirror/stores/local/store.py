@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -18,7 +19,7 @@ from openmirror.errors import AlreadyThere, ConditionFailed, NotThere, WrongRequ
 from openmirror.ports import Absent, Content, Entry, Listing, Steps, no_steps
 from openmirror.protocol.names import ETag, Incarnation
 from openmirror.stores.local.incarnation import identify_once
-from openmirror.stores.local.listing import list_once
+from openmirror.stores.local.listing import all_names, list_once
 from openmirror.stores.local.moving import move
 from openmirror.stores.local.mutex import locked
 from openmirror.stores.local.paths import (
@@ -31,6 +32,7 @@ from openmirror.stores.local.paths import (
     place,
     sync,
 )
+from openmirror.stores.local.still_folders import StillFolders
 from openmirror.stores.local.trash import throw_away
 from openmirror.stores.local.writing import replace
 from openmirror.table.layout import LAKE, StorePath
@@ -51,23 +53,24 @@ class LocalStore:
         self._place = partial(place, root)
         self._lock = lock or root / LAKE / f"{OURS}lock"
         self._steps = steps
+        self._still = StillFolders()
 
     def list_folder(self, folder: StorePath) -> Listing:
         """All direct children, by name.
 
         Raises NotThere without such a folder, ConditionFailed when it is replaced all the time.
         """
-        return self._listed(folder, "", None)
+        return self._listed(folder, all_names)
 
-    def list_part(self, folder: StorePath, start: str, most: int) -> tuple[Entry, ...]:
-        """The first `most` children from the name `start` on; raises what `list_folder` does."""
-        return self._listed(folder, start, most).entries
+    def list_from(self, folder: StorePath, start: str) -> tuple[Entry, ...]:
+        """All direct children from the name `start` on; raises what `list_folder` does."""
+        return self._listed(folder, lambda fd: self._still.names_from(fd, start)).entries
 
-    def _listed(self, folder: StorePath, start: str, most: int | None) -> Listing:
+    def _listed(self, folder: StorePath, names: Callable[[int], Iterable[str]]) -> Listing:
         there = self._place(folder)
         with in_our_words(folder):
             for still in (True, True, False):
-                if listing := list_once(there, still=still, start=start, most=most):
+                if listing := list_once(there, still=still, names=names):
                     return listing
         raise ConditionFailed(f"{folder} was replaced again and again while it was listed")
 

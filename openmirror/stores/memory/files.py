@@ -51,11 +51,11 @@ class MemoryStore:
         with self._lock:
             return Listing(at, _entries(self._folder(folder)))
 
-    def list_part(self, folder: StorePath, start: str, most: int) -> tuple[Entry, ...]:
-        """The first `most` children from the name `start` on; raises what `list_folder` does."""
+    def list_from(self, folder: StorePath, start: str) -> tuple[Entry, ...]:
+        """All direct children from the name `start` on; raises what `list_folder` does."""
         with self._lock:
             entries = _entries(self._folder(folder))
-        return tuple(entry for entry in entries if entry.name >= start)[:most]
+        return tuple(entry for entry in entries if entry.name >= start)
 
     def incarnation(self, folder: StorePath) -> Incarnation | None:
         """The count at which the folder was made; None when there is no such folder."""
