@@ -63,13 +63,10 @@ class LogReplay:
     def _newest(self, table: StorePath) -> TableLog | BrokenLog | None:
         with self._lock:
             known = self._known.get(table)
-        if known is not None and known.anchor is not None:
-            listed = since(self._store, table, known.anchor.name)
-            if known.anchor in listed.files.entries and (log := self._gone_on(listed, known)):
-                return log
-        listed = from_its_last_checkpoint(self._store, table)
+        listed = self._likely_enough(table, known)
         if not listed.is_complete:
-            if log := self._gone_on(listed, None):
+            goes_on = known is None or known.anchor in listed.files.entries
+            if goes_on and (log := self._gone_on(listed, known)):
                 return log
             listed = ListedLog(self._store, table)
         found = self._replay(listed, known)
@@ -78,6 +75,14 @@ class LogReplay:
             # lack what it needs, and is no broken log.
             raise ConditionFailed(f"the log of {table} changed while it was listed")
         return found
+
+    def _likely_enough(self, table: StorePath, known: LogState | None) -> ListedLog:
+        """The files from what is known on, or from the last checkpoint."""
+        if known is None:
+            return from_its_last_checkpoint(self._store, table)
+        if known.anchor is None:
+            return ListedLog(self._store, table)
+        return since(self._store, table, known.anchor.name)
 
     def _gone_on(self, listed: ListedLog, known: LogState | None) -> TableLog | None:
         """The newest log, where a part of its files is enough for that; None where it is not."""
@@ -105,6 +110,8 @@ class LogReplay:
         table, files = listed.table, listed.files
         if files.newest < 0:
             if not files.traces:
+                # The next log here will be young: it is not asked for its last checkpoint.
+                self._keep(empty(table))
                 return None
             # Calling this "no table" would let somebody create one over its remains.
             left = files.traces[0]

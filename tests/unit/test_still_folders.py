@@ -86,7 +86,7 @@ def test_what_comes_within_one_tick_of_the_file_system_is_seen(
     folder: int, clock: Seconds, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     as_it_was = os.fstat(folder)
-    monkeypatch.setattr(os, "fstat", lambda fd: as_it_was)  # its times tell nothing apart
+    monkeypatch.setattr(os, "fstat", lambda fd: as_it_was)  # within one tick it stays so
     still = StillFolders(clock)
     assert still.names_from(folder, "d") == ["d"]
     clock.now += 2

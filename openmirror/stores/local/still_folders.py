@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 _STILL = 3.0
-"""Seconds; file systems tell times apart by nanoseconds, or by two whole seconds."""
+"""Seconds; file systems count times by nanoseconds, or by two whole seconds."""
 _Id = tuple[int, int]
 _Times = tuple[int, int]
 
