@@ -21,8 +21,8 @@ from openmirror.ports import Transaction
 from openmirror.ports.new_files import NewFile
 from openmirror.spark.deletion_vectors import FilesRead, TakenOut
 from openmirror.spark.delta_checksum import Agreement, DeltaChecksum
+from openmirror.spark.delta_log import delta_log, is_far_behind, newest_snapshot
 from openmirror.spark.scala import class_of, each, mapping, no_value, sequence, singleton, some
-from openmirror.spark.state_ahead import delta_log
 
 _ACTION = "org.apache.spark.sql.delta.actions.Action$"
 _MAP = "scala.collection.immutable.Map$"
@@ -32,9 +32,6 @@ _DELTA = "io.delta.package"
 _VERSION = "4.4."
 _CHECKPOINT_HOOK = "org.apache.spark.sql.delta.hooks.CheckpointHook$"
 _CHECKPOINT_INTERVAL = "delta.checkpointInterval"
-_RARELY = 50
-"""So many commits after a checkpoint there may be another: writing one takes longer than a commit,
-and the commits behind it are as many small files to whoever reads the log anew."""
 _WRITE = "org.apache.spark.sql.delta.DeltaOperations$Write"
 
 
@@ -45,8 +42,8 @@ class DeltaTransaction:
         self.session = session
         self._none = no_value(session)
         self._log = log
-        self._transaction = log.startTransaction(self._none, self._none)
-        self._snapshot = self._transaction.snapshot()
+        self._snapshot = newest_snapshot(session, log)
+        self._transaction = log.startTransaction(self._none, some(session, self._snapshot))
         self.checksum = DeltaChecksum.of(self._snapshot)
         self._read: list[Any] = []
 
@@ -196,8 +193,7 @@ class DeltaTransaction:
 
     def _may_checkpoint(self) -> bool:
         """Whether Delta decides by itself: where the table says how often, or it has been long."""
-        behind = self.version + 1 - int(self._snapshot.checkpointProvider().version())
-        return behind >= _RARELY or _CHECKPOINT_INTERVAL in self.properties
+        return is_far_behind(self._snapshot) or _CHECKPOINT_INTERVAL in self.properties
 
     def _register(self, metrics: Mapping[str, int]) -> None:
         """What the table's history says of the commit, as of one by Spark."""

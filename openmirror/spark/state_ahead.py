@@ -13,9 +13,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
 
-from py4j.java_gateway import JavaClass
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -28,9 +26,9 @@ from openmirror.plan.features import (
     is_on,
 )
 from openmirror.spark.choosing import CurrentTable
-from openmirror.spark.scala import class_of, given, no_value
+from openmirror.spark.delta_log import delta_log, listed_snapshot, newest_snapshot
+from openmirror.spark.scala import given
 
-_DELTA_LOG = "org.apache.spark.sql.delta.DeltaLog"
 _MOST_WAITING = 8
 _TRACKS_ROWS = "delta.enableRowTracking"
 _ASKED = (CHANGE_DATA_FEED, FIRST_NAME_OF_FEED, DELETION_VECTORS, _TRACKS_ROWS)
@@ -109,9 +107,11 @@ class StateAhead:
 
 def _current(session: SparkSession, table: str) -> CurrentTable | None:
     try:
-        snapshot = newest_snapshot(session, table)
-        if snapshot is None:
+        log = delta_log(session, table)
+        if log is None:
             return None
+        # Listed for, as the commit will: a checkpoint that came meanwhile makes another snapshot.
+        snapshot = listed_snapshot(session, log)
         # Asking for this is what computes the state.
         files, size = int(snapshot.numOfFiles()), int(snapshot.sizeInBytes())
         configuration = snapshot.metadata().configuration()
@@ -131,25 +131,9 @@ def _current(session: SparkSession, table: str) -> CurrentTable | None:
 
 
 def _newest_version(session: SparkSession, table: str) -> int | None:
-    """By a listing of the log; the state of a version that is known is not computed again."""
+    """Found out anew; the state of a version that is known is not computed again."""
     try:
-        log, none = delta_log(session, table), no_value(session)
-        return None if log is None else int(log.update(False, none, none).version())
+        log = delta_log(session, table)
+        return None if log is None else int(newest_snapshot(session, log).version())
     except (Py4JError, PySparkException):
         return None
-
-
-def newest_snapshot(session: SparkSession, table: str) -> Any | None:
-    """Delta's own newest snapshot of a table; None where this Delta has no such class.
-
-    Raises what Delta raises for a table that is not there, wrapped by py4j.
-    """
-    log = delta_log(session, table)
-    none = no_value(session)
-    return None if log is None else log.update(False, none, none)
-
-
-def delta_log(session: SparkSession, table: str) -> Any | None:
-    """Delta's own log of a table; None where this Delta has no such class."""
-    log = class_of(session, _DELTA_LOG)
-    return log.forTable(session._jsparkSession, table) if isinstance(log, JavaClass) else None

@@ -16,10 +16,11 @@ from pyspark.sql import SparkSession
 
 from openmirror.plan.decisions import Idle
 from openmirror.reconcile.reconciliation import reconcile
-from openmirror.spark import committing, engine, state_ahead
+from openmirror.spark import committing, delta_log, engine, state_ahead
 from openmirror.spark.choosing import Commit, choose
+from openmirror.spark.delta_log import listed_snapshot
 from openmirror.spark.engine import SparkEngine
-from openmirror.spark.state_ahead import StateAhead, newest_snapshot
+from openmirror.spark.state_ahead import StateAhead
 from openmirror.spark.transacting import fresh_session
 from tests.harness.meanwhile import once_before
 from tests.integration.test_policies import log_of, settings
@@ -239,11 +240,11 @@ def test_the_state_of_a_table_is_computed_once_whoever_wants_it(
     of_mirror._ahead._states[path].result()
     computed: list[str] = []
 
-    def snapshot(session: SparkSession, of: str) -> Any:
+    def snapshot(session: SparkSession, log: Any) -> Any:
         computed.append(threading.current_thread().name)
-        return newest_snapshot(session, of)
+        return listed_snapshot(session, log)
 
-    monkeypatch.setattr(state_ahead, "newest_snapshot", snapshot)
+    monkeypatch.setattr(state_ahead, "listed_snapshot", snapshot)
     ahead = StateAhead(lambda: fresh_session(spark))
     # Nobody wanted it: the commit does it itself.
     size = ahead.current(spark, path)
@@ -271,8 +272,8 @@ def test_the_state_of_a_table_is_computed_once_whoever_wants_it(
 def test_without_deltas_own_classes_no_state_is_computed_and_every_batch_is_merged(
     table: Watched, monkeypatch: Patch
 ) -> None:
-    monkeypatch.setattr(state_ahead, "_DELTA_LOG", "com.example.NoSuchLog")
-    assert newest_snapshot(table.mirror.spark, str(table.path)) is None
+    monkeypatch.setattr(delta_log, "_DELTA_LOG", "com.example.NoSuchLog")
+    assert delta_log.delta_log(table.mirror.spark, str(table.path)) is None
     table.apply((INSERT, 1, "a"))
     table.apply((UPDATE, 1, "A"))
     assert table.chosen == [Commit.REPLACE, Commit.MERGE]

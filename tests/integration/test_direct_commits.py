@@ -28,10 +28,11 @@ from openmirror.ports import CommitResult, Transaction, WorkItem
 from openmirror.protocol.names import TablePath, table_name
 from openmirror.protocol.sequence import FENCED
 from openmirror.reconcile.reconciliation import reconcile
-from openmirror.spark import committing, delta_transaction, engine
+from openmirror.spark import committing, delta_log, engine
 from openmirror.spark.altering import set_properties
 from openmirror.spark.choosing import Commit
 from openmirror.spark.copies import Copies
+from openmirror.spark.delta_log import listed_snapshot
 from openmirror.spark.direct_commits import DirectCommits
 from openmirror.spark.engine import SparkEngine
 from openmirror.spark.transacting import fresh_session
@@ -222,7 +223,7 @@ def test_checkpoints_are_rare_unless_the_table_says_how_often(
         found = table.path.glob("_delta_log/*.checkpoint.parquet")
         return sorted(int(one.name.partition(".")[0]) for one in found)
 
-    monkeypatch.setattr(delta_transaction, "_RARELY", 11)
+    monkeypatch.setattr(delta_log, "_RARELY", 11)
     table.apply((INSERT, 1, "a"))
     # The tenth version is the eleventh commit; the twentieth is ten behind its checkpoint.
     apply_through(20)
@@ -342,6 +343,45 @@ def test_a_checksum_that_is_wrong_is_not_gone_by(table: Direct) -> None:
     table.apply((UPDATE, 1, "B"))
     assert table.rows == [(1, "B"), (2, "b")]
     assert table.direct[-1]
+
+
+def test_a_commit_behind_a_direct_one_lists_no_log(table: Direct, monkeypatch: Patch) -> None:
+    listed: list[str] = []
+
+    def counted(session: SparkSession, log: Any) -> Any:
+        listed.append(str(log.dataPath()))
+        return listed_snapshot(session, log)
+
+    table.apply((INSERT, 1, "a"))
+    table.apply((UPDATE, 1, "b"))
+    monkeypatch.setattr(delta_log, "listed_snapshot", counted)
+    for kind in (INSERT, UPDATE, DELETE):
+        table.apply((kind, 2, "c"))
+    assert table.direct[-3:] == [True] * 3
+    assert listed == []
+    a_foreign_row(table)
+    table.apply((INSERT, 8, "d"))
+    assert table.direct[-1]
+    assert len(listed) == 1
+    assert sorted(key for key, _ in table.rows) == [1, 8, 50]
+
+
+def test_another_table_at_its_place_is_not_taken_for_it_whatever_its_version(
+    table: Direct, tmp_path: Path
+) -> None:
+    table.apply((INSERT, 1, "a"))
+    table.apply((UPDATE, 1, "b"))
+    spark, path = table.mirror.spark, str(table.path)
+    log = delta_log.delta_log(spark, path)
+    assert log is not None
+    known = delta_log.newest_snapshot(spark, log)
+    version = int(known.version())
+    shutil.move(table.path, tmp_path / "gone")
+    for _ in range(version + 1):
+        a_foreign_row(table)
+    found = delta_log.newest_snapshot(spark, log)
+    assert int(found.version()) == version
+    assert found.metadata().id() != known.metadata().id()
 
 
 def test_a_table_that_goes_while_the_file_is_written_does_not_come_back(
