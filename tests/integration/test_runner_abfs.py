@@ -13,7 +13,7 @@ from typing import Any
 
 import deltalake
 import pytest
-from azure.core.exceptions import ResourceExistsError
+from azure.core.exceptions import ResourceExistsError, ResourceNotFoundError
 from azure.storage.blob import BlobPrefix, BlobServiceClient, ContainerClient
 from pyspark.sql import SparkSession
 
@@ -123,7 +123,10 @@ class TablesInAzurite(LocalStore):
     def read(self, path: StorePath, offset: int = 0, length: int | None = None) -> Content:
         if "/Tables/" not in path:
             return super().read(path, offset, length)
-        found = self._lake.download_blob(path.removeprefix("lake/"))
+        try:
+            found = self._lake.download_blob(path.removeprefix("lake/"))
+        except ResourceNotFoundError as error:
+            raise NotThere(f"there is no {path}") from error
         data = found.readall()
         end = None if length is None else offset + length
         return Content(data[offset:end], _etag(found.properties), len(data))
