@@ -23,6 +23,7 @@ from confluent_kafka.cimpl import NewTopic
 from standins.loopback import free_port
 
 _PATIENCE = 90.0
+_NODE = "1"
 _WRITTEN = 0.1
 """Seconds after which a file counts as written."""
 _JAVA = (
@@ -66,19 +67,6 @@ class _JavaProcess:
             self._process.wait(_PATIENCE)
             self._process = None
 
-    def _run(self, *arguments: str) -> None:
-        with (self.folder / "log").open("ab") as log:
-            done = subprocess.run(
-                [*self._java, *arguments],
-                check=False,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                timeout=_PATIENCE,
-            )
-        if done.returncode:
-            raise RuntimeError(f"{arguments[0]} failed:\n{self._log()}")
-
     def _start(self, *arguments: str) -> None:
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
@@ -109,8 +97,8 @@ class Broker(_JavaProcess):
             _properties(
                 {
                     "process.roles": "broker,controller",
-                    "node.id": "1",
-                    "controller.quorum.voters": f"1@127.0.0.1:{controller}",
+                    "node.id": _NODE,
+                    "controller.quorum.voters": f"{_NODE}@127.0.0.1:{controller}",
                     "listeners": f"PLAINTEXT://{self.server},CONTROLLER://127.0.0.1:{controller}",
                     "advertised.listeners": f"PLAINTEXT://{self.server}",
                     "controller.listener.names": "CONTROLLER",
@@ -132,10 +120,12 @@ class Broker(_JavaProcess):
 
     def start(self) -> None:
         """Begin, or go on with what is there."""
-        if not (self.folder / "logs").exists():
+        if not (logs := self.folder / "logs").exists():
+            # What Kafka's own tool writes there, which takes a JVM for it.
+            logs.mkdir()
             cluster = base64.urlsafe_b64encode(uuid4().bytes).decode().rstrip("=")
-            main = "kafka.tools.StorageTool"
-            self._run(main, "format", "-t", cluster, "-c", str(self._properties))
+            about = {"version": "1", "node.id": _NODE, "cluster.id": cluster}
+            (logs / "meta.properties").write_text(_properties(about))
         self._start("kafka.Kafka", str(self._properties))
         self._wait(lambda: _listens(self.port))
 
