@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence as Many
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -38,13 +39,19 @@ from tests.contract.engines import (
     OnPaper,
 )
 
-ENGINES = ["spark", "direct", "paper", "model"]
 WITH_SPARK = ("spark", "direct")
 
 
-@pytest.fixture(
-    params=[pytest.param(e, marks=pytest.mark.spark) if e in WITH_SPARK else e for e in ENGINES]
-)
+def _marked(*engines: str) -> list[Any]:
+    return [pytest.param(e, marks=pytest.mark.spark) if e in WITH_SPARK else e for e in engines]
+
+
+WHOEVER_WRITES = pytest.mark.parametrize("world", _marked("spark", "paper", "model"), indirect=True)
+"""Of a test about commits without rows, or by a step of maintenance: they are the same engine's,
+whichever wrote a batch's data files."""
+
+
+@pytest.fixture(params=_marked("spark", "direct", "paper", "model"))
 def world(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> EngineRig:
@@ -208,6 +215,7 @@ def test_only_a_replace_that_may_creates_a_table(world: EngineRig) -> None:
     assert world.log() is None
 
 
+@WHOEVER_WRITES
 def test_a_record_makes_an_empty_table_of_the_schema_that_it_is_given(world: EngineRig) -> None:
     fence = Transaction(epoch(1).app_id, FENCED)
     assert world.engine.commit_without_rows(TABLE, fence, SCHEMA) is CommitResult.DONE
@@ -247,6 +255,7 @@ def test_a_lower_version_is_passed_over(world: EngineRig) -> None:
     assert has(world, 1, 2, 3)
 
 
+@WHOEVER_WRITES
 def test_a_fence_ends_an_epoch_and_changes_no_row(world: EngineRig) -> None:
     begin(world, 1)
     late = batch([world.land(2)])
@@ -260,6 +269,7 @@ def test_a_fence_ends_an_epoch_and_changes_no_row(world: EngineRig) -> None:
     assert has(world, 1)
 
 
+@WHOEVER_WRITES
 def test_the_log_still_says_where_an_epoch_was_before_its_fence(world: EngineRig) -> None:
     begin(world, 1)
     assert commit(world, batch([world.land(2)])) is CommitResult.DONE
@@ -271,6 +281,7 @@ def test_the_log_still_says_where_an_epoch_was_before_its_fence(world: EngineRig
     assert log.last_fenced == (epoch(1), 2)
 
 
+@WHOEVER_WRITES
 def test_an_epoch_that_continues_keeps_the_rows(world: EngineRig) -> None:
     begin(world, 1)
     commit_without_rows(world, 1, FENCED)
@@ -344,12 +355,14 @@ VACUUM = Vacuum(hours=168, through=AT, full=False, files=0, bytes=0)
 STEPS = [COMPACT, Purge(files=1, bytes=1, written=128 * MIB), VACUUM, replace(VACUUM, full=True)]
 
 
+@WHOEVER_WRITES
 @pytest.mark.parametrize("step", STEPS[::2])
 def test_maintenance_of_no_table_makes_none(world: EngineRig, step: MaintenanceStep) -> None:
     assert world.engine.maintain(TABLE, step) is CommitResult.MISSING
     assert world.log() is None
 
 
+@WHOEVER_WRITES
 def test_maintenance_changes_no_row_no_position_and_no_batch_record(world: EngineRig) -> None:
     begin(world, 1)
     for number in (2, 3):
