@@ -25,8 +25,6 @@ DEATHS = (
     (Step.COMMITTED, 1),
     ("after the document", 1),
     (Step.BEFORE_COMMIT, 1),
-    ("after a rename", 2),
-    (Step.COMMITTED, 1),
 )
 """One runner after the other, each where the one before has left it."""
 _KILLED_AT_LEAST = 5
