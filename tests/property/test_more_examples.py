@@ -13,7 +13,7 @@ from tests.harness.examples import TIMES
 
 DRAWING = sorted(
     path
-    for path in Path(__file__).parent.glob("test_*.py")
+    for path in Path(__file__).parents[1].rglob("test_*.py")
     if "max_examples=examples(" in path.read_text(encoding="utf-8") and path != Path(__file__)
 )
 

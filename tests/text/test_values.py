@@ -13,6 +13,7 @@ from openmirror.formats.text.columns import Misfit, converted, truncated
 from openmirror.formats.text.values import BLANKS, read_value
 from openmirror.plan.read_rules import BinaryText
 from openmirror.protocol.text_format import TextColumn, TextType
+from tests.harness.examples import examples
 from tests.text.alone import by_grammar_alone
 from tests.text.reading import exact
 from tests.text.test_generated_files import seed
@@ -57,7 +58,7 @@ def _in_a_column(kind: TextType, texts: list[str]) -> list[str] | int:
 @pytest.mark.parametrize("kind", _TYPED)
 def test_a_value_means_the_same_alone_and_in_a_column(kind: TextType) -> None:
     draw = random.Random(f"{seed()} {kind}")
-    texts = [_almost(spelled(kind, draw, "")[1], draw) for _ in range(500)]
+    texts = [_almost(spelled(kind, draw, "")[1], draw) for _ in range(300)]
     alone = [_alone(kind, text) for text in texts]
     for text, meaning in zip(texts, alone, strict=True):
         assert _in_a_column(kind, [text]) == (0 if meaning is None else [meaning]), repr(text)
@@ -92,7 +93,7 @@ def test_a_value_near_the_border_of_what_is_read_at_once_means_what_it_means_alo
 ) -> None:
     near = st.tuples(_BLANK, st.from_regex(_NEAR[kind], fullmatch=True, alphabet=_ALPHABET), _BLANK)
 
-    @settings(max_examples=120, deadline=None, database=None)
+    @settings(max_examples=examples(60), deadline=None, database=None)
     @given(
         st.lists(near.map("".join), min_size=1, max_size=3), st.sampled_from([None, *BinaryText])
     )
@@ -172,5 +173,5 @@ def test_a_declared_encoding_of_bytes_reads_every_value_by_itself_alone() -> Non
 @pytest.mark.parametrize("kind", list(TextType))
 def test_every_spelling_means_the_value_that_it_was_drawn_for(kind: TextType) -> None:
     draw = random.Random(f"{seed()} {kind}")
-    drawn = [spelled(kind, draw, "é") for _ in range(500)]
+    drawn = [spelled(kind, draw, "é") for _ in range(300)]
     assert _in_a_column(kind, [text for _, text in drawn]) == [exact(value) for value, _ in drawn]
