@@ -17,7 +17,7 @@ from openmirror.cdc.relay.whole_rows import WholeRows
 from tests.cdc.relay.test_relay import MISTAKES
 from tests.simulation.streams import Outcome, run
 
-DEFAULT_SCHEDULES = 12
+DEFAULT_SCHEDULES = 8
 MOST_SEEDS = 60
 SOAK_SCHEDULES = 20_000
 SEEN = ("batch-committed", "table-cleaned", "killed", "document deleted", "new snapshot")
