@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 from tests.azurite import accounts, azurite, work_queue  # noqa: F401 - fixtures
 from tests.harness.halves import WITH_SPARK
 from tests.harness.jvm import LASTING, quick
-from tests.harness.small_data import FOR_SMALL_DATA
+from tests.harness.small_data import FOR_SMALL_DATA, forget_sources
 from tests.harness.states import computed_as
 from tests.spark_accounts import served  # noqa: F401 - a fixture
 from tests.zone import Mirror, Zone
@@ -60,6 +60,7 @@ def spark() -> Iterator[SparkSession]:
         overrides=FOR_SMALL_DATA,
         java_options=f"{java_options(default_cache(), jars)} {LASTING}",
     )
+    forget_sources(session)
     yield session
     session.stop()
 

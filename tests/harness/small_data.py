@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pyspark.sql import SparkSession
+
 FOR_SMALL_DATA = {
     # Hundreds of tables of a few rows each: compiling a plan takes longer than interpreting it.
     "spark.sql.codegen.wholeStage": "false",
@@ -20,3 +22,15 @@ FOR_SMALL_DATA = {
 }
 """None of it changes a table. The process that test_queue_kills kills goes without, as the product
 does: it reads, folds and commits with the settings of a process of its own."""
+
+
+def forget_sources(spark: SparkSession) -> None:
+    """Have Hadoop's settings not say where each of them was read.
+
+    Whatever reads or writes files sends all settings to its tasks, and each of a thousand has its
+    source compressed by itself: four fifths of what a broadcast of them costs.
+    """
+    settings = spark.sparkContext._jsc.hadoopConfiguration()
+    sources = settings.getClass().getDeclaredField("updatingResource")
+    sources.setAccessible(True)
+    sources.get(settings).clear()
