@@ -30,7 +30,7 @@ from openmirror.spark.frames import ABSENT, MergeRows, named, quoted, same_key, 
 from openmirror.spark.key_conditions import has_key, within
 from openmirror.spark.markers import RowPlace
 from openmirror.spark.soft_deletes import SoftColumns
-from openmirror.spark.transacting import TAKEN, condition_of, writer
+from openmirror.spark.transacting import MISSING, TAKEN, condition_of, writer
 from openmirror.spark.version_column import matches_that_count, version_column_of
 
 _DELTAS_OWN = (
@@ -305,14 +305,32 @@ def merge_nothing(session: SparkSession, table: str) -> None:
 def create_empty(
     session: SparkSession, schema: TableSchema, table: str, transaction: Transaction
 ) -> None:
-    """A table without rows, only where there is none."""
+    """A table without rows, only where there is none; the session carries the transaction."""
     frame = session.range(0).select(
         *(F.lit(None).cast(sql_type(c.type)).alias(c.name) for c in schema.columns)
     )
+    properties = column_mapping(schema.names)
     to = writer(frame, table, transaction, "")
-    for key, value in column_mapping(schema.names).items():
+    for key, value in properties.items():
         to = to.tableProperty(key, value)
-    to.create()
+    try:
+        to.create()
+    except AnalysisException as error:
+        if condition_of(error) not in TAKEN or _is_there(session, table):
+            raise
+        # A writer that died has left something, and a create wants an empty place. To replace what
+        # somebody may make there meanwhile would take its rows: this adds none to it.
+        frame.write.format("delta").options(**properties).mode("append").save(table)
+
+
+def _is_there(session: SparkSession, table: str) -> bool:
+    try:
+        session.read.format("delta").load(table)
+    except AnalysisException as error:
+        if condition_of(error) not in MISSING:
+            raise
+        return False
+    return True
 
 
 def _properties(session: SparkSession, table: str) -> dict[str, str]:

@@ -28,13 +28,14 @@ _CONFLICTS = (
     delta_errors.ConcurrentDeleteDeleteException,
     delta_errors.ConcurrentTransactionException,
 )
-_MISSING = (
+MISSING = (
     "PATH_NOT_FOUND",
     "TABLE_OR_VIEW_NOT_FOUND",
     "DELTA_TABLE_NOT_FOUND",
     "DELTA_MISSING_DELTA_TABLE",
     "DELTA_CANNOT_REPLACE_MISSING_TABLE",
 )
+"""Conditions of whatever needs a table where there is none."""
 TAKEN = ("TABLE_OR_VIEW_ALREADY_EXISTS", "DELTA_TABLE_ALREADY_EXISTS", "DELTA_PATH_EXISTS")
 """Conditions of a create whose place is not empty."""
 
@@ -96,7 +97,7 @@ def commit_outcome() -> Iterator[Outcome]:
         outcome.result = CommitResult.CONFLICT
     except AnalysisException as error:
         condition = condition_of(error)
-        if condition in _MISSING:
+        if condition in MISSING:
             outcome.result = CommitResult.MISSING
         elif condition in TAKEN:
             outcome.result = CommitResult.CONFLICT

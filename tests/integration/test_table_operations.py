@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 import openmirror.spark.engine as spark_engine
@@ -16,12 +17,19 @@ from openmirror.deltalog import LogReplay
 from openmirror.errors import WrongRequest
 from openmirror.operate.requests import Operator, reseed, undrop
 from openmirror.plan.decisions import Held, Idle, Wait, WaitKind
+from openmirror.ports import Step, Transaction
 from openmirror.protocol.names import TableName
+from openmirror.protocol.schema import Column, TableSchema
+from openmirror.protocol.sequence import FENCED
 from openmirror.reconcile.clean import clean_table
+from openmirror.spark.committing import create_empty
 from openmirror.table import layout
+from openmirror.table.log import AppId
 from openmirror.table.phases import Phase
+from tests.harness.dying import Killed, dies_at
 from tests.harness.publishing import file_name
-from tests.zone import MIRROR, Mirror, Paths, Zone
+from tests.integration.test_policies import log_of
+from tests.zone import MIRROR, Mirror, Paths, Zone, read_delta
 
 ME = Operator("me", "by mistake")
 FILES = 6
@@ -55,6 +63,45 @@ def test_a_table_is_made_where_a_writer_died_before_its_first_commit(
     assert isinstance(mirror.reconcile_until_idle("t"), Idle)
     assert _ids(mirror) == [1, 2]
     assert left.exists()
+
+
+def _died_at_its_data_file(place: Path) -> None:
+    (place / "_delta_log").mkdir(parents=True)
+    (place / "part-00000-of-a-dead-writer.parquet").write_bytes(b"PAR1")
+
+
+def _died_at_its_log_entry(place: Path) -> None:
+    _died_at_its_data_file(place)
+    (place / "_delta_log" / f".{0:020d}.json.of-a-dead-writer.tmp").write_bytes(b'{"commitInfo":')
+
+
+@pytest.mark.parametrize("died", [Path.mkdir, _died_at_its_data_file, _died_at_its_log_entry])
+def test_a_folder_that_is_made_again_gets_a_table_where_the_first_commit_of_the_one_before_died(
+    zone: Zone, mirror: Mirror, died: Callable[[Path], None]
+) -> None:
+    """The epoch of the dead has to be fenced first, in a log that is not there."""
+    zone.put("t", 1, {"a name": [1]})
+    with pytest.raises(Killed):
+        mirror.with_steps(dies_at(Step.BEFORE_COMMIT)).reconcile_until_idle("t")
+    place = mirror.delta_path("t")
+    place.parent.mkdir(parents=True)
+    died(place)
+    _delete(zone)
+    zone.put("t", 1, {"a name": [2]})
+    assert isinstance(mirror.reconcile_until_idle("t"), Idle)
+    assert mirror.rows("t") == [{"a name": 2}]
+    epochs = log_of(mirror, "t").epochs.items()
+    assert {epoch.number: position for epoch, position in epochs} == {1: FENCED, 2: 1}
+
+
+def test_a_table_that_somebody_made_meanwhile_is_not_made_again_without_rows(
+    mirror: Mirror, tmp_path: Path
+) -> None:
+    table, theirs = str(tmp_path / "t"), TableSchema((Column("id", "long"), Column("v", "string")))
+    mirror.spark.range(3).write.format("delta").save(table)
+    with pytest.raises(AnalysisException, match="ALREADY_EXISTS"):
+        create_empty(mirror.spark, theirs, table, Transaction(AppId("theirs"), FENCED))
+    assert len(read_delta(tmp_path / "t")) == 3
 
 
 def test_the_log_says_where_the_time_of_each_commit_went(zone: Zone, mirror: Mirror) -> None:
