@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal, localcontext
 from math import isfinite
@@ -172,6 +172,7 @@ class Product:
         return Product(self.zone, lambda _: self.engine, self.ports.limits, steps)
 
 
+_CHECKSUMS = "spark.databricks.delta.allFilesInCrc.enabled"
 DIRECT = Settings.model_fields["direct_batch"].default
 
 
@@ -186,13 +187,15 @@ class Paths:
     checksums: bool = False
     """Whether checksums list data files, as the product's do; what Spark needs for new tables then
     is too much for all tests."""
+    sessions: Mapping[str, str] = field(default_factory=dict)
+    """What each session of Spark is given besides."""
 
     def engine(self, spark: SparkSession, root: Path, store: FileStore) -> SparkEngine:
         return SparkEngine(
             spark,
             local_spark_paths(str(root)),
             FileConverter(store),
-            {"spark.databricks.delta.allFilesInCrc.enabled": "true"} if self.checksums else None,
+            {**({_CHECKSUMS: "true"} if self.checksums else {}), **self.sessions},
             small_batches=SmallBatches(store, self.small_batch, most_direct=DIRECT)
             if self.small_batch
             else None,

@@ -1,0 +1,145 @@
+"""A runner's processes are killed inside every commit, as soon as the kernel shows that they are
+there: twice for each way of a batch into its table.
+
+The first one dies with a file that no version names; whoever comes next does the same again, and
+dies with its entry in the log. Whoever comes then goes on with the next batch.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Sequence
+from pathlib import PurePosixPath
+from typing import Any
+
+import pytest
+from deltalake import DeltaTable
+from deltalake.exceptions import TableNotFoundError
+
+from openmirror.plan.decisions import Idle
+from tests.kill.commit_driver import FORMS
+from tests.kill.commit_forms import Form
+from tests.kill.commit_paths import INSERT, OF_A_HISTORY, OF_A_TABLE, CommitPath, Sent
+from tests.kill.driver import SURVIVED
+from tests.kill.effects import Effect, Kind, effects_below
+from tests.kill.runners import ENVIRONMENT, kill_group, output_of, run_to_end, runner
+from tests.property.histories import DECIDED
+from tests.zone import Mirror, Paths, bag
+
+_PATIENCE = 480.0
+_TIMES = ("_valid_from", "_valid_to")
+
+
+def _is_data(effect: Effect, place: PurePosixPath) -> bool:
+    """A data file, or a deletion vector, has begun to be written."""
+    is_own = effect.path.parent == place and not effect.path.name.startswith((".", "_"))
+    return is_own and effect.kind is Kind.CREATED and not effect.is_folder
+
+
+def _is_entry(effect: Effect, place: PurePosixPath) -> bool:
+    """A version has come into the log."""
+    is_own = effect.path.parent == place / "_delta_log" and effect.path.suffix == ".json"
+    return is_own and effect.kind is Kind.MOVED_TO
+
+
+class Dying:
+    """One table whose runners are processes that are killed."""
+
+    def __init__(self, mirror: Mirror, sent: Sent, key: str) -> None:
+        self.mirror, self.sent, self.key = mirror, sent, key
+        self._place = PurePosixPath(mirror.observed(key).table).relative_to("lake")
+
+    @property
+    def applied(self) -> int:
+        """How far the log says that it is."""
+        return self.mirror.observed(self.key).applied
+
+    def killed_when(
+        self, path: CommitPath, comes: Callable[[Effect, PurePosixPath], bool], entries: int = 1
+    ) -> list[str]:
+        """A runner goes this way, and is killed with this one; the commits that it noted."""
+        zone, left = self.mirror.zone, entries
+        (zone.root / FORMS).write_text("")
+        words = ("tests.kill.commit_driver", str(zone.root), self.key)
+        with runner(zone, *words, env=ENVIRONMENT | _settings(path.paths)) as process:
+
+            def seen(effect: Effect) -> None:
+                nonlocal left
+                left -= comes(effect, self._place)
+                if left == 0:
+                    kill_group(process)
+
+            with effects_below(zone.root / "lake", seen):
+                process.wait(_PATIENCE)
+        assert process.returncode == -signal.SIGKILL, (path.name, output_of(zone))
+        return (zone.root / FORMS).read_text().split()
+
+    def unnamed(self) -> set[str]:
+        """Data files, whole or not, that no version up to now names."""
+        own = self.mirror.zone.root / "lake" / self._place
+        lying = {file.name for file in own.glob("[!._]*") if file.is_file()}
+        try:
+            table = DeltaTable(str(own))
+        except TableNotFoundError:
+            return lying
+        return lying - {PurePosixPath(uri).name for uri in table.file_uris()}
+
+    def assert_right(self) -> None:
+        assert self.applied == self.sent.last
+        is_history = self.key != self.sent.name
+        expected = self.sent.versions if is_history else self.sent.rows
+        assert bag(map(_timeless, self.mirror.rows(self.key))) == bag(expected)
+
+
+def _timeless(row: dict[str, Any]) -> dict[str, Any]:
+    return {k: DECIDED if k in _TIMES and v is not None else v for k, v in row.items()}
+
+
+def _settings(paths: Paths) -> dict[str, str]:
+    return {
+        "OPENMIRROR_SMALL_BATCH": str(paths.small_batch),
+        "OPENMIRROR_SMALL_TABLE": str(paths.small_table),
+        **({} if paths.direct else {"OPENMIRROR_DIRECT_BATCH": "0"}),
+    }
+
+
+def _assert_right_after_kills(table: Dying, paths: Sequence[CommitPath]) -> None:
+    for path in paths:
+        if path.instead is not None:
+            continue  # it is two fences, and no file of its own
+        path.first(table.mirror.zone, table.sent)
+        for rows in path.files:
+            table.sent.send(rows)
+        unnamed = table.unnamed()
+        forms = table.killed_when(path, _is_data)
+        noted = [form for form in path.forms if form not in (Form.DIRECT, Form.PROPERTIES)]
+        assert forms == noted, (path.name, "it noted other commits before it died")
+        assert table.unnamed() - unnamed, (path.name, "it had not begun, or was done")
+        table.killed_when(path, _is_entry)
+        table.assert_right()
+        control = table.mirror.control(table.key)
+        assert control.applied is None or control.applied.position < table.sent.last, path.name
+    words = ("tests.kill.commit_driver", str(table.mirror.zone.root), table.key)
+    table.sent.send([(INSERT, 99, "the last")])
+    assert run_to_end(table.mirror.zone, *words) == SURVIVED, output_of(table.mirror.zone)
+    table.assert_right()
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+def test_a_table_is_right_after_processes_were_killed_inside_each_of_its_commits(
+    mirror: Mirror,
+) -> None:
+    table = Dying(mirror, Sent(mirror.zone, "t"), "t")
+    _assert_right_after_kills(table, OF_A_TABLE)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+def test_a_history_is_right_after_processes_were_killed_inside_each_of_its_commits(
+    mirror: Mirror,
+) -> None:
+    sent = Sent(mirror.zone, "h")
+    sent.send([(INSERT, 1, "a"), (INSERT, 2, "b")])
+    assert isinstance(mirror.reconcile_until_idle("h"), Idle)
+    _assert_right_after_kills(Dying(mirror, sent, "_history/h"), OF_A_HISTORY)
