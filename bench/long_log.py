@@ -115,7 +115,9 @@ def _reading(root: Path, table: TableFolder) -> tuple[float, ...]:
     path = observe(ports, table).observed.table
     read_anew = _median(lambda: _ports(root).logs.read(path))
     observe_anew = _median(lambda: observe(_ports(root), table))
-    observe_again = _median(lambda: observe(ports, table))
+    # A folder whose times are new is one that may have changed.
+    log = root / path / "_delta_log"
+    observe_again = _median(lambda: (log.touch(), observe(ports, table)))
     time.sleep(_REST)
     observe(ports, table)
     observe_at_rest = _median(lambda: observe(ports, table))

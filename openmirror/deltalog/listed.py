@@ -8,7 +8,7 @@ from dataclasses import replace
 from openmirror.deltalog.actions import Damaged, actions_of
 from openmirror.deltalog.listing import Checkpoint, sort_out
 from openmirror.deltalog.state import LogState, after, empty, whole
-from openmirror.errors import NotThere
+from openmirror.errors import ConditionFailed, NotThere
 from openmirror.ports import Entry, FileStore
 from openmirror.table.layout import StorePath, join
 
@@ -116,7 +116,7 @@ def _last_checkpoint(store: FileStore, table: StorePath) -> int | None:
     """The version that Delta notes beside the log; it may be an old one, and is only a hint."""
     try:
         noted = json.loads(store.read(join(_folder(table), _LAST_CHECKPOINT)).data)
-    except (NotThere, ValueError):
+    except (NotThere, ConditionFailed, ValueError, RecursionError):
         return None
     version = noted.get("version") if isinstance(noted, dict) else None
     return version if isinstance(version, int) and 0 <= version < 10**20 else None

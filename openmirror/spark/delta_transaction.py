@@ -21,7 +21,7 @@ from openmirror.ports import Transaction
 from openmirror.ports.new_files import NewFile
 from openmirror.spark.deletion_vectors import FilesRead, TakenOut
 from openmirror.spark.delta_checksum import Agreement, DeltaChecksum
-from openmirror.spark.delta_log import delta_log, is_far_behind, newest_snapshot
+from openmirror.spark.delta_log import delta_log, listed_snapshot, may_checkpoint, newest_snapshot
 from openmirror.spark.scala import class_of, each, mapping, no_value, sequence, singleton, some
 
 _ACTION = "org.apache.spark.sql.delta.actions.Action$"
@@ -31,28 +31,35 @@ _ENCRYPTION = "parquet.crypto.factory.class"
 _DELTA = "io.delta.package"
 _VERSION = "4.4."
 _CHECKPOINT_HOOK = "org.apache.spark.sql.delta.hooks.CheckpointHook$"
-_CHECKPOINT_INTERVAL = "delta.checkpointInterval"
 _WRITE = "org.apache.spark.sql.delta.DeltaOperations$Write"
 
 
 class DeltaTransaction:
     """A transaction over the newest version of a table, which it has read as far as it says."""
 
-    def __init__(self, session: SparkSession, log: Any) -> None:
+    def __init__(self, session: SparkSession, log: Any, snapshot: Any) -> None:
         self.session = session
         self._none = no_value(session)
         self._log = log
-        self._snapshot = newest_snapshot(session, log)
-        self._transaction = log.startTransaction(self._none, some(session, self._snapshot))
+        self._snapshot = snapshot
+        self._transaction = log.startTransaction(self._none, some(session, snapshot))
         self.checksum = DeltaChecksum.of(self._snapshot)
         self._read: list[Any] = []
 
     @classmethod
-    def begin(cls, session: SparkSession, table: str) -> DeltaTransaction | None:
-        """One that begins now; None where the table is not there."""
+    def begin(
+        cls, session: SparkSession, table: str, *, goes_on: bool = False
+    ) -> DeltaTransaction | None:
+        """One that begins now; None where the table is not there.
+
+        With `goes_on` what Delta has of the log was good until now, and is listed for only where it
+        is not the newest.
+        """
         log = delta_log(session, table)
-        found = cls(session, log) if log is not None else None
-        return found if found is not None and found.version >= 0 else None
+        if log is None:
+            return None
+        snapshot = newest_snapshot(session, log) if goes_on else listed_snapshot(session, log)
+        return cls(session, log, snapshot) if int(snapshot.version()) >= 0 else None
 
     @property
     def version(self) -> int:
@@ -173,7 +180,7 @@ class DeltaTransaction:
                 "numRemovedBytes": sum(int(file.size()) for file in self._read),
             }
         )
-        if not self._may_checkpoint():
+        if not may_checkpoint(self._snapshot):
             hooks = self._transaction.postCommitHooks()
             getattr(hooks, "$minus$eq")(singleton(self.session, _CHECKPOINT_HOOK))
         actions = [file.remove() for file in self._read]
@@ -190,10 +197,6 @@ class DeltaTransaction:
             }
         )
         return int(self._transaction.commit(self._sequence([*actions, applied]), operation))
-
-    def _may_checkpoint(self) -> bool:
-        """Whether Delta decides by itself: where the table says how often, or it has been long."""
-        return is_far_behind(self._snapshot) or _CHECKPOINT_INTERVAL in self.properties
 
     def _register(self, metrics: Mapping[str, int]) -> None:
         """What the table's history says of the commit, as of one by Spark."""

@@ -87,7 +87,7 @@ class DirectCommits:
         return table in self._followed
 
     def leave(self, table: str) -> None:
-        """A commit of Spark's comes to this table."""
+        """Another commit comes to this table, of which it is not known yet how it ends."""
         self._followed.pop(table, None)
 
     def give_up(self, table: str) -> None:
@@ -129,7 +129,7 @@ class DirectCommits:
             return None
         if session.conf.get(_COMPACTS, "false") != "false":
             return None
-        begun = DeltaTransaction.begin(session, table)
+        begun = DeltaTransaction.begin(session, table, goes_on=self.follows(table))
         if begun is None or begun.encrypts:
             return None
         return begun if is_plain(begun.protocol, begun.metadata, union.schema) else None
@@ -170,7 +170,7 @@ class DirectCommits:
         if how not in (Commit.APPEND, Commit.OVERWRITE):
             return False
         codec = _OF_SPARK[_codec(begun.session)]
-        agrees = self._agreement(begun, table)
+        agrees = self._left(begun, table)
         if begun.has_applied(transaction, by_checksum=agrees.transactions):
             return True
         files = begun.read_whole(by_checksum=agrees.files) if how is Commit.OVERWRITE else None
@@ -193,7 +193,7 @@ class DirectCommits:
         batch_record: str,
     ) -> bool:
         """Append rows that are written; False, with nothing done, where the table has gone."""
-        agrees = self._agreement(begun, table)
+        agrees = self._left(begun, table)
         if begun.has_applied(transaction, by_checksum=agrees.transactions):
             return True
         with DataFolder(begun.session, begun.folder, begun.hadoop_settings) as place:
@@ -203,8 +203,11 @@ class DirectCommits:
         self._follow(begun, table, version, agrees)
         return True
 
-    def _agreement(self, begun: DeltaTransaction, table: str) -> Agreement:
+    def _left(self, begun: DeltaTransaction, table: str) -> Agreement:
+        """What of its checksum a commit may go by; until it has ended, nobody goes on from it: one
+        that fails may do so by what Delta has of the log, and the next must list that anew."""
         followed = self._followed_by(begun, table)
+        self.leave(table)
         return followed.agrees if followed else begun.checksum_agrees()
 
     def _follow(self, begun: DeltaTransaction, table: str, version: int, agrees: Agreement) -> None:

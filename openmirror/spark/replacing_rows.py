@@ -45,7 +45,7 @@ def replace_rows(
     # Held, since they are read twice; and before the transaction begins, so that little time passes
     # from there to the commit.
     with held(rows.frame.select(*data, KIND, MAY_INSERT)) as merged:
-        begun = _begun(session, batch, table)
+        begun = _begun(session, batch, table, goes_on=True)
         if begun is None:
             return False
         if begun.has_applied(transaction, by_checksum=False):
@@ -69,8 +69,10 @@ def replace_rows(
     return True
 
 
-def _begun(session: SparkSession, batch: Batch, table: str) -> DeltaTransaction | None:
-    begun = DeltaTransaction.begin(session, table)
+def _begun(
+    session: SparkSession, batch: Batch, table: str, *, goes_on: bool = False
+) -> DeltaTransaction | None:
+    begun = DeltaTransaction.begin(session, table, goes_on=goes_on)
     is_fit = begun is not None and may_replace_rows(begun.metadata, batch.union.schema)
     return begun if is_fit else None
 

@@ -21,7 +21,7 @@ import pytest
 
 _ADOPT_ORPHANS = 36  # PR_SET_CHILD_SUBREAPER of prctl(2)
 _OBSERVE_EVERY = 8.0
-"""Seconds; to look at all processes of a machine takes some hundredths of one."""
+"""Seconds; to ask all processes of a machine takes some hundredths of one."""
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 

@@ -4,9 +4,10 @@ table lies."""
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -229,10 +230,42 @@ def test_checkpoints_are_rare_unless_the_table_says_how_often(
     apply_through(20)
     assert checkpoints() == [10]
     set_properties(session, str(table.path), {"delta.checkpointInterval": "4"})
-    apply_through(24)
-    assert checkpoints() == [10, 24]
-    assert table.direct == [False] + [True] * 23
-    assert len(table.rows) == 24
+    apply_through(28)
+    assert checkpoints() == [10, 24, 28]
+    assert table.direct == [False] + [True] * 27
+    assert len(table.rows) == 28
+
+
+@pytest.mark.parametrize("kind", [INSERT, UPSERT])
+@pytest.mark.parametrize("by_another", [False, True], ids=["by Delta", "by another tool"])
+def test_a_log_that_is_cleaned_behind_direct_commits_stops_none_of_them(
+    table: Direct, kind: int, by_another: bool
+) -> None:
+    session, path = fresh_session(table.mirror.spark), str(table.path)
+    log = table.path / "_delta_log"
+    table.apply((INSERT, 1, "a"))
+    if not by_another:
+        set_properties(session, path, {"delta.checkpointInterval": "4"})
+    while DeltaTable(path).version() < 13:
+        if DeltaTable(path).version() == 7:
+            for version in range(7 if by_another else 5):
+                _make_old(log, version)
+            if by_another:
+                DeltaTable(path).create_checkpoint()
+                DeltaTable(path).cleanup_metadata()
+        table.apply((kind, 1, "b"))
+    assert not (log / f"{0:020d}.json").exists(), "nothing was cleaned"
+    if not by_another:
+        assert (log / f"{12:020d}.checkpoint.parquet").exists()
+    keys = [key for key, _ in table.rows]
+    assert keys == [1] * (1 if kind == UPSERT else table.last)
+
+
+def _make_old(log: Path, version: int) -> None:
+    """A commit and what belongs to it: older than logs are kept, and than the next version."""
+    at = (datetime.now(UTC) - timedelta(days=40, minutes=-version)).timestamp()
+    for file in log.glob(f"{version:020d}.*"):
+        os.utime(file, (at, at))
 
 
 def test_the_history_says_what_was_written(table: Direct) -> None:

@@ -94,9 +94,22 @@ def test_what_comes_within_one_tick_of_the_file_system_is_seen(
     assert still.names_from(folder, "d") == ["d", "e"]
 
 
-def test_another_folder_in_its_place_has_its_own_names(
-    folder: int, clock: Seconds, tmp_path: Path
+def test_what_no_time_of_the_folder_shows_is_seen_within_a_minute(
+    folder: int, clock: Seconds, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    as_it_was = os.fstat(folder)
+    monkeypatch.setattr(os, "fstat", lambda fd: as_it_was)
+    still = StillFolders(clock)
+    for _ in range(2):
+        still.names_from(folder, "d")
+        clock.now += 30
+    (tmp_path / "e").touch()
+    assert still.names_from(folder, "d") == ["d"]
+    clock.now += 30
+    assert still.names_from(folder, "d") == ["d", "e"]
+
+
+def test_each_folder_has_its_own_names(folder: int, clock: Seconds, tmp_path: Path) -> None:
     still = StillFolders(clock)
     for _ in range(2):
         still.names_from(folder, "")

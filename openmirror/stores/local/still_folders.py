@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 
 _STILL = 3.0
 """Seconds; file systems count times by nanoseconds, or by two whole seconds."""
+_TRUSTED = 60.0
+"""Seconds; of a mount that notes no times, or some late, nothing is believed for longer."""
 _Id = tuple[int, int]
 _Times = tuple[int, int]
 
@@ -28,6 +30,8 @@ class _Seen:
     start: str = ""
     names: tuple[str, ...] | None = None
     """Those from `start` on; None until it has stood still."""
+    listed: float = 0.0
+    """When they were."""
 
 
 class StillFolders:
@@ -49,16 +53,16 @@ class StillFolders:
         identity, times = (facts.st_dev, facts.st_ino), (facts.st_mtime_ns, facts.st_ctime_ns)
         with self._lock:
             seen = self._seen.get(identity)
-        if seen is None or seen.times != times:
-            seen = _Seen(times, self._clock())
-        elif seen.names is not None and seen.start <= start:
-            return [name for name in seen.names if name >= start]
         # Asked before the names are listed: what comes meanwhile gives the folder other times.
-        stands_still = self._clock() - seen.since >= _STILL
+        now = self._clock()
+        if seen is None or seen.times != times:
+            seen = _Seen(times, now)
+        elif seen.names is not None and seen.start <= start and now - seen.listed < _TRUSTED:
+            return [name for name in seen.names if name >= start]
+        stands_still = now - seen.since >= _STILL
         names = sorted(name for name in os.listdir(folder) if name >= start)
-        self._keep(
-            identity, replace(seen, start=start, names=tuple(names) if stands_still else None)
-        )
+        kept = tuple(names) if stands_still else None
+        self._keep(identity, replace(seen, start=start, names=kept, listed=now))
         return names
 
     def _keep(self, identity: _Id, seen: _Seen) -> None:
