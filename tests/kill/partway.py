@@ -39,7 +39,7 @@ class _Tree:
     moving: dict[int, _File] = field(default_factory=dict)
 
     def apply(self, effect: Effect) -> bool:
-        """Whether the folder is another one than before, as far as anybody could tell."""
+        """Whether the folder is another one than before, as far as anybody could see."""
         path = effect.path
         match effect.kind:
             case Kind.CREATED if path not in self.files:
