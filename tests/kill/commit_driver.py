@@ -31,7 +31,9 @@ def main(root: Path, key: str) -> NoReturn:
 
     with wiring.locked(settings), wiring.local_engine(settings) as engine, noted(note):
         for _ in range(MOST_RECONCILIATIONS):
-            if not reconcile(ports, engine, folder).reschedule:
+            done = reconcile(ports, engine, folder)
+            if not done.reschedule:
+                sys.stdout.write(f"{done.decision}\n")  # a test that fails shows it
                 break
     sys.exit(SURVIVED)
 

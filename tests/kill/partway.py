@@ -33,7 +33,11 @@ class _File:
 
 @dataclass
 class _Tree:
-    """The files below a folder, as effects make them."""
+    """The files below a folder, as effects make them.
+
+    Of what was done in a new folder before the kernel was asked about it nothing is noted but what
+    lay there by then.
+    """
 
     files: dict[PurePosixPath, _File]
     moving: dict[int, _File] = field(default_factory=dict)
@@ -45,18 +49,19 @@ class _Tree:
             case Kind.CREATED if path not in self.files:
                 self.files[path] = _File(effect.is_folder, is_whole=False)
             case Kind.MOVED_FROM:
-                self.moving[effect.move] = self.files.pop(path)
+                self.moving[effect.move] = self.files.pop(path, _File())
                 return False  # a file is under one of its two names at any moment
             case Kind.MOVED_TO:
                 self.files[path] = self.moving.pop(effect.move)
             case Kind.DELETED:
-                del self.files[path]
-            case Kind.WRITTEN:
+                self.files.pop(path, None)
+            case Kind.WRITTEN if path in self.files:
                 self.files[path].is_whole = True
                 return False  # the next effect shows it whole
+            case Kind.MODIFIED if path in self.files:
+                assert not self.files[path].is_whole, f"{path} is overwritten where it lies"
+                return False
             case _:
-                if effect.kind is Kind.MODIFIED:
-                    assert not self.files[path].is_whole, f"{path} is overwritten where it lies"
                 return False
         return True
 
@@ -94,11 +99,14 @@ def states(before: Files, after: Files, effects: Iterable[Effect]) -> list[State
         if tree.apply(effect):
             found.append((effect, [(p, file, file.is_whole) for p, file in tree.files.items()]))
     assert tree.files.keys() == after.keys(), "effects are missing"
+    # By now all are whole: one that was never closed had been so before anything of it was noted.
     for path, file in tree.files.items():
         assert file.is_folder is (after[path] is None)
         file.data = after[path]
     return [
-        State(effect, {path: _bytes(file, whole) for path, file, whole in files})
+        State(
+            effect, {path: _bytes(file, whole or not file.is_whole) for path, file, whole in files}
+        )
         for effect, files in found
     ]
 

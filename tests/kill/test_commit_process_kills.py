@@ -2,14 +2,16 @@
 there: twice for each way of a batch into its table.
 
 The first one dies with a file that no version names; whoever comes next does the same again, and
-dies with its entry in the log. Whoever comes then goes on with the next batch.
+dies with its first entry in the log, and where that is a fence, or brings properties, whoever comes
+then dies with the entry of the batch. The next one goes on with the next batch.
 """
 
 from __future__ import annotations
 
+import json
 import signal
 from collections.abc import Callable, Sequence
-from pathlib import PurePosixPath
+from pathlib import PurePath, PurePosixPath
 from typing import Any
 
 import pytest
@@ -17,6 +19,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 
 from openmirror.plan.decisions import Idle
+from openmirror.table.log import TableLog
 from tests.kill.commit_driver import FORMS
 from tests.kill.commit_forms import Form
 from tests.kill.commit_paths import INSERT, OF_A_HISTORY, OF_A_TABLE, CommitPath, Sent
@@ -30,9 +33,14 @@ _PATIENCE = 480.0
 _TIMES = ("_valid_from", "_valid_to")
 
 
+def _is_named(path: PurePath) -> bool:
+    """Whether a version may name what has this path below its table; some lie in folders there."""
+    return not any(part.startswith((".", "_")) for part in path.parts)
+
+
 def _is_data(effect: Effect, place: PurePosixPath) -> bool:
     """A data file, or a deletion vector, has begun to be written."""
-    is_own = effect.path.parent == place and not effect.path.name.startswith((".", "_"))
+    is_own = effect.path.is_relative_to(place) and _is_named(effect.path.relative_to(place))
     return is_own and effect.kind is Kind.CREATED and not effect.is_folder
 
 
@@ -55,18 +63,17 @@ class Dying:
         return self.mirror.observed(self.key).applied
 
     def killed_when(
-        self, path: CommitPath, comes: Callable[[Effect, PurePosixPath], bool], entries: int = 1
+        self, path: CommitPath, comes: Callable[[Effect, PurePosixPath], bool]
     ) -> list[str]:
-        """A runner goes this way, and is killed with this one; the commits that it noted."""
-        zone, left = self.mirror.zone, entries
+        """A runner goes this way, and is killed as soon as this has come; the commits that it noted
+        by then."""
+        zone = self.mirror.zone
         (zone.root / FORMS).write_text("")
         words = ("tests.kill.commit_driver", str(zone.root), self.key)
         with runner(zone, *words, env=ENVIRONMENT | _settings(path.paths)) as process:
 
             def seen(effect: Effect) -> None:
-                nonlocal left
-                left -= comes(effect, self._place)
-                if left == 0:
+                if comes(effect, self._place):
                     kill_group(process)
 
             with effects_below(zone.root / "lake", seen):
@@ -74,10 +81,41 @@ class Dying:
         assert process.returncode == -signal.SIGKILL, (path.name, output_of(zone))
         return (zone.root / FORMS).read_text().split()
 
+    def ends_well(self, key: int) -> None:
+        """A runner comes to its end, and adds a row."""
+        zone = self.mirror.zone
+        self.sent.send([(INSERT, key, "by the living")])
+        words = ("tests.kill.commit_driver", str(zone.root), self.key)
+        assert run_to_end(zone, *words) == SURVIVED, output_of(zone)
+        self.assert_right()
+
+    @property
+    def is_noted(self) -> bool:
+        """Whether somebody has come behind the commit, and has written down that it is there."""
+        log, known = self.mirror.observed(self.key).log, self.mirror.control(self.key).applied
+        assert isinstance(log, TableLog)
+        assert log.live is not None
+        return known is not None and (known.app_id, known.position) == (
+            log.live[0].app_id,
+            log.live[1],
+        )
+
+    def is_of_batch(self, effect: Effect, place: PurePosixPath) -> bool:
+        """The version by which the newest file is applied has come into the log."""
+        if not _is_entry(effect, place):
+            return False
+        entry = (self.mirror.zone.root / "lake" / effect.path).read_text()
+        applied = (json.loads(action).get("txn") for action in entry.splitlines())
+        return any(txn and txn["version"] == self.sent.last for txn in applied)
+
     def unnamed(self) -> set[str]:
         """Data files, whole or not, that no version up to now names."""
         own = self.mirror.zone.root / "lake" / self._place
-        lying = {file.name for file in own.glob("[!._]*") if file.is_file()}
+        lying = {
+            file.name
+            for file in own.rglob("*")
+            if file.is_file() and _is_named(file.relative_to(own))
+        }
         try:
             table = DeltaTable(str(own))
         except TableNotFoundError:
@@ -107,6 +145,8 @@ def _assert_right_after_kills(table: Dying, paths: Sequence[CommitPath]) -> None
     for path in paths:
         if path.instead is not None:
             continue  # it is two fences, and no file of its own
+        if path.by_checksum:
+            table.ends_well(98)  # the dead have left none
         path.first(table.mirror.zone, table.sent)
         for rows in path.files:
             table.sent.send(rows)
@@ -116,13 +156,11 @@ def _assert_right_after_kills(table: Dying, paths: Sequence[CommitPath]) -> None
         assert forms == noted, (path.name, "it noted other commits before it died")
         assert table.unnamed() - unnamed, (path.name, "it had not begun, or was done")
         table.killed_when(path, _is_entry)
+        if table.applied < table.sent.last:  # it was a fence, or properties that come before
+            table.killed_when(path, table.is_of_batch)
         table.assert_right()
-        control = table.mirror.control(table.key)
-        assert control.applied is None or control.applied.position < table.sent.last, path.name
-    words = ("tests.kill.commit_driver", str(table.mirror.zone.root), table.key)
-    table.sent.send([(INSERT, 99, "the last")])
-    assert run_to_end(table.mirror.zone, *words) == SURVIVED, output_of(table.mirror.zone)
-    table.assert_right()
+        assert not table.is_noted, path.name
+    table.ends_well(99)
 
 
 @pytest.mark.soak
