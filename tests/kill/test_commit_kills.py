@@ -181,10 +181,13 @@ def _in_short(path: CommitPath, parts: Parts) -> list[State]:
 
 
 def _throughout(path: CommitPath, parts: Parts) -> list[State]:
-    """Also behind the first file and somewhere amid, and behind all that comes after the entry."""
+    """Also behind the first file and somewhere amid, and behind all that comes after the entry.
+
+    The next way goes on from the entry alone, as in short.
+    """
     before, after = parts
     amid = {0, len(before) // 2, len(before) - 1}
-    return [*(before[at] for at in sorted(amid)), *after]
+    return [*(before[at] for at in sorted(amid)), *reversed(after)]
 
 
 def _assert_finished_wherever_it_died(
