@@ -6,6 +6,7 @@ import errno
 import json
 import resource
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -184,13 +185,18 @@ def test_a_time_that_is_cut_to_microseconds_is_named(landing: Landing, folder: P
     assert truncated.file == landing.files[1].name
 
 
-@pytest.fixture
+@contextmanager
 def no_room() -> Iterator[None]:
-    """No file can have more than a few bytes; only the error's number is another on a full disk."""
+    """No file can have more than a few bytes; only the error's number is another on a full disk.
+
+    For no longer than it is asked for: what the tests print may go into a file as well.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (2_000, hard))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 @pytest.fixture
@@ -200,10 +206,10 @@ def full(landing: Landing) -> Landing:
     return landing
 
 
-@pytest.mark.usefixtures("full", "no_room")
+@pytest.mark.usefixtures("full")
 def test_where_there_is_no_room_the_remedy_is_named(landing: Landing) -> None:
     folder = Copies(landing.store).folder()
-    with pytest.raises(Unavailable, match=r"no room in .* Set TMPDIR"), folder as place:
+    with pytest.raises(Unavailable, match=r"no room in .* Set TMPDIR"), folder as place, no_room():
         written(landing, place)
     assert not place.exists()
 
