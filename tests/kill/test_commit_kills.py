@@ -31,11 +31,10 @@ from tests.kill.commit_forms import Form, Forms, noted
 from tests.kill.commit_paths import INSERT, OF_A_HISTORY, OF_A_TABLE, CommitPath, Sent
 from tests.kill.effects import Effect, effects_below
 from tests.kill.partway import Files, State, files_below, put, states
-from tests.property.histories import DECIDED
+from tests.property.histories import version_with_decided
 from tests.zone import NO_WAITS, Mirror, Zone, bag, forget_logs, read_delta
 
 _LAKE = "lake"
-_TIMES = ("_valid_from", "_valid_to")
 _AS_IN_PRODUCTION = {
     # Each file that Hadoop writes on this machine has another one with its checksum.
     "fs.file.impl": "org.apache.hadoop.fs.LocalFileSystem",
@@ -122,7 +121,9 @@ class Table:
         with noted(forms.append):
             assert isinstance(runner.reconcile_until_idle(self._key), Idle)
         assert runner.observed(self._key).applied == self._sent.last
-        assert bag(map(_timeless, read_delta(self._own))) == bag(self._expected), path.name
+        assert bag(map(version_with_decided, read_delta(self._own))) == bag(self._expected), (
+            path.name
+        )
         self._assert_records()
         return forms
 
@@ -157,10 +158,6 @@ class Table:
             assert (record.first, record.totals.operations) == (last + 1, operations), record
             last = record.last
         assert last == self._sent.last
-
-
-def _timeless(row: dict[str, Any]) -> dict[str, Any]:
-    return {k: DECIDED if k in _TIMES and v is not None else v for k, v in row.items()}
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,6 @@ import json
 import signal
 from collections.abc import Callable, Sequence
 from pathlib import PurePath, PurePosixPath
-from typing import Any
 
 import pytest
 from deltalake import DeltaTable
@@ -26,11 +25,10 @@ from tests.kill.commit_paths import INSERT, OF_A_HISTORY, OF_A_TABLE, CommitPath
 from tests.kill.driver import SURVIVED
 from tests.kill.effects import Effect, Kind, effects_below
 from tests.kill.runners import ENVIRONMENT, kill_group, output_of, run_to_end, runner
-from tests.property.histories import DECIDED
+from tests.property.histories import version_with_decided
 from tests.zone import Mirror, Paths, bag
 
 _PATIENCE = 480.0
-_TIMES = ("_valid_from", "_valid_to")
 
 
 def _is_named(path: PurePath) -> bool:
@@ -126,11 +124,7 @@ class Dying:
         assert self.applied == self.sent.last
         is_history = self.key != self.sent.name
         expected = self.sent.versions if is_history else self.sent.rows
-        assert bag(map(_timeless, self.mirror.rows(self.key))) == bag(expected)
-
-
-def _timeless(row: dict[str, Any]) -> dict[str, Any]:
-    return {k: DECIDED if k in _TIMES and v is not None else v for k, v in row.items()}
+        assert bag(map(version_with_decided, self.mirror.rows(self.key))) == bag(expected)
 
 
 def _settings(paths: Paths) -> dict[str, str]:

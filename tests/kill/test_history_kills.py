@@ -14,12 +14,11 @@ from openmirror.protocol.versions import HISTORY_COLUMNS
 from openmirror.table import layout
 from tests.kill.drains import runners_that_die
 from tests.kill.publishing import Published
-from tests.property.histories import DECIDED
+from tests.property.histories import version_with_decided
 from tests.zone import MIRROR, Mirror, bag
 
 _STEPS = (Step.FOLDED, Step.DECIDED, Step.BEFORE_COMMIT, Step.COMMITTED)
 _OURS = {column.name for column in HISTORY_COLUMNS}
-_TIMES = ("_valid_from", "_valid_to")
 
 
 @pytest.mark.parametrize(
@@ -53,10 +52,6 @@ def _assert_versions(mirror: Mirror, table: Published) -> None:
     incarnation = mirror.observed(table.name).incarnation
     assert incarnation is not None
     versions = mirror.rows(f"_history/{table.name}")
-    timeless = [
-        {k: DECIDED if k in _TIMES and v is not None else v for k, v in version.items()}
-        for version in versions
-    ]
-    assert bag(timeless) == bag(table.versions(incarnation)), table.name
+    assert bag(map(version_with_decided, versions)) == bag(table.versions(incarnation)), table.name
     current = [{k: v for k, v in r.items() if k not in _OURS} for r in versions if r["_is_current"]]
     assert bag(current) == bag(mirror.rows(table.name))

@@ -47,6 +47,7 @@ MARKER_TYPES = [pa.int8(), pa.int32(), pa.int64(), pa.string(), pa.uint8()]
 _PUBLISHED = sorted(PUBLISHED)
 DECIDED = datetime(2100, 1, 1, tzinfo=UTC)
 """Stands for the time at which any batch was decided."""
+_OF_BATCHES = ("_valid_from", "_valid_to")
 _NAMES = ["id", "Name", "value", "a.b", "grün", "c d", "x`y", "ROW", "kind", "sequence", "c0"]
 
 
@@ -294,3 +295,9 @@ def _value(draw: random.Random, kind: pa.DataType) -> Any:
         return date(2013, 1, 1) + timedelta(days=draw.randint(0, 999))
     moment = datetime(2013, 1, 1, tzinfo=UTC) + timedelta(seconds=draw.randint(0, 10**8))
     return moment if kind.tz else moment.replace(tzinfo=None)
+
+
+def version_with_decided(version: dict[str, Any]) -> dict[str, Any]:
+    """A version of a row with `DECIDED` for the times of the batches that began and ended it."""
+    of_batches = (name for name in _OF_BATCHES if version.get(name) is not None)
+    return {**version, **dict.fromkeys(of_batches, DECIDED)}

@@ -22,12 +22,16 @@ from openmirror.protocol.versions import (
     empty_history,
 )
 from openmirror.table import layout
-from tests.property.histories import DECIDED, History, random_history
+from tests.property.histories import (
+    DECIDED,
+    History,
+    random_history,
+    version_with_decided,
+)
 from tests.property.test_histories import Recording
 from tests.zone import MIRROR, Mirror, bag
 
 _SMALL = {"keys": 40, "files": 5, "rows": 100}
-_TIMES = ("_valid_from", "_valid_to")
 _OURS = {column.name for column in HISTORY_COLUMNS}
 _DEATHS = (Step.DECIDED, Step.FENCED, Step.BEFORE_COMMIT, Step.COMMITTED)
 
@@ -116,7 +120,7 @@ def check_versions(mirror: Mirror, seeds: list[int], **kind: int) -> None:
 def _compare(mirror: Mirror, table: str, history: History, again: str) -> None:
     rows = mirror.rows(f"_history/{table}")
     expected = _expected(mirror, table, history)
-    assert bag(map(_decided, rows)) == bag(expected), again
+    assert bag(map(version_with_decided, rows)) == bag(expected), again
     current = [{k: v for k, v in r.items() if k not in _OURS} for r in rows if r["_is_current"]]
     assert bag(current) == bag(mirror.rows(table)), again
 
@@ -133,7 +137,3 @@ def _expected(mirror: Mirror, table: str, history: History) -> list[dict[str, An
     for sequence, file in enumerate(files[began:], start=began + 1):
         apply_to_history(versions, file, sequence, DECIDED)
     return versions.rows
-
-
-def _decided(row: dict[str, Any]) -> dict[str, Any]:
-    return {k: DECIDED if k in _TIMES and v is not None else v for k, v in row.items()}

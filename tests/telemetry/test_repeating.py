@@ -7,17 +7,9 @@ from datetime import timedelta
 import pytest
 
 from openmirror.telemetry.repeating import FIGURES_SECONDS, MOST_AT_ONCE, Report, ReportSchedule
+from tests.harness.clock import Seconds
 
 REPEAT = timedelta(minutes=15)
-
-
-class Seconds:
-    """A clock of seconds, as the test wants them."""
-
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture

@@ -34,7 +34,7 @@ FIRST_READ = 1 << 16
 @pytest.mark.parametrize("piece", [1, 2, 13, 97])
 def test_pieces_of_any_size_give_the_same_rows(piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pieces, "_PIECE", piece)
-    files = (generated(seed(), number) for number in range(piece, PRODUCT, 20))
+    files = (generated(seed(), number) for number in range(piece, PRODUCT, 12))
     check(files, slowly=True)
 
 
@@ -44,7 +44,7 @@ def test_a_mistake_is_on_the_same_line_however_a_file_is_cut(
 ) -> None:
     monkeypatch.setattr(pieces, "_PIECE", piece)
     draw = random.Random(f"{seed()} lines")
-    for number in draw.sample(range(PRODUCT), 40):
+    for number in draw.sample(range(PRODUCT), 60):
         of = dialect(number, draw)
         columns = [FileColumn(n, TextType.DATE, TextColumn(n, TextType.DATE)) for n in ("a", "b")]
         drawn = [[drawn_cell(column, of, draw) for column in columns] for _ in range(12)]
@@ -117,7 +117,7 @@ def test_a_header_may_be_longer_than_what_is_read_first(compression: Compression
 def test_no_beginning_of_a_file_is_taken_for_another_table() -> None:
     """What is still being written is incomplete, or a header whose names are all there."""
     draw = random.Random(seed())
-    for number in draw.sample(range(PRODUCT), 15):
+    for number in draw.sample(range(PRODUCT), 25):
         file = generated(seed(), number)
         text = text_format(file)
         names = [column.name for column in file.columns]

@@ -58,7 +58,7 @@ def _in_a_column(kind: TextType, texts: list[str]) -> list[str] | int:
 @pytest.mark.parametrize("kind", _TYPED)
 def test_a_value_means_the_same_alone_and_in_a_column(kind: TextType) -> None:
     draw = random.Random(f"{seed()} {kind}")
-    texts = [_almost(spelled(kind, draw, "")[1], draw) for _ in range(300)]
+    texts = [_almost(spelled(kind, draw, "")[1], draw) for _ in range(500)]
     alone = [_alone(kind, text) for text in texts]
     for text, meaning in zip(texts, alone, strict=True):
         assert _in_a_column(kind, [text]) == (0 if meaning is None else [meaning]), repr(text)
@@ -173,5 +173,5 @@ def test_a_declared_encoding_of_bytes_reads_every_value_by_itself_alone() -> Non
 @pytest.mark.parametrize("kind", list(TextType))
 def test_every_spelling_means_the_value_that_it_was_drawn_for(kind: TextType) -> None:
     draw = random.Random(f"{seed()} {kind}")
-    drawn = [spelled(kind, draw, "é") for _ in range(300)]
+    drawn = [spelled(kind, draw, "é") for _ in range(500)]
     assert _in_a_column(kind, [text for _, text in drawn]) == [exact(value) for value, _ in drawn]

@@ -64,7 +64,7 @@ UNFIT: dict[TextType, tuple[str, ...]] = {
     TextType.BOOLEAN: ("yes please", "2", "tru", "-1", "yy", "onn", "ja"),
     TextType.BYTES: ("abc", "a*b=", "é===", "AAAA=AAA"),
 }
-_AMONG = 40
+_AMONG = 60
 """Dialects that each kind of wrong file is tried in."""
 _BAD = "bad one"
 

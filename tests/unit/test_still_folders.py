@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from openmirror.stores.local.still_folders import StillFolders
+from tests.harness.clock import Seconds
 
 
 @pytest.fixture
@@ -18,16 +19,6 @@ def folder(tmp_path: Path) -> Iterator[int]:
     fd = os.open(tmp_path, os.O_RDONLY)
     yield fd
     os.close(fd)
-
-
-class Seconds:
-    """A clock that stands still until it is moved."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture
