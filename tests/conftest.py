@@ -17,7 +17,7 @@ import typer.testing
 from pyspark.sql import SparkSession
 
 from tests.azurite import accounts, azurite, work_queue  # noqa: F401 - fixtures
-from tests.harness.halves import WITH_SPARK
+from tests.harness.halves import is_in_the_half_with_spark
 from tests.harness.jvm import LASTING, quick
 from tests.harness.small_data import FOR_SMALL_DATA, forget_sources
 from tests.harness.states import computed_as
@@ -103,14 +103,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
-    for item in items:
-        if item.get_closest_marker("spark") and not item.get_closest_marker("soak"):
-            _is_in_the_half_with_spark(item.nodeid)
+        if not item.get_closest_marker("soak"):
+            _into_a_half(item)
     # They drain several tables at a time: last, when the half without Spark leaves them a core.
     items.sort(key=lambda item: item.name.startswith("test_the_engine_gives_what_a_vector_says"))
 
 
-def _is_in_the_half_with_spark(test: str) -> None:
-    """Or neither half of `./dev test` would run it."""
-    if not test.startswith(WITH_SPARK):
-        raise pytest.UsageError(f"{test} needs Spark: name its place in tests/harness/halves.py")
+def _into_a_half(item: pytest.Item) -> None:
+    needs_spark = item.get_closest_marker("spark") is not None
+    try:
+        if is_in_the_half_with_spark(item.nodeid, needs_spark=needs_spark):
+            item.add_marker(pytest.mark.half_with_spark)
+    except ValueError as error:
+        raise pytest.UsageError(str(error)) from None

@@ -305,7 +305,7 @@ def test_a_truncate_beside_a_type_that_grows_leaves_a_table_that_every_reader_re
     assert "delta.enableTypeWidening" not in log_of(mirror, "t").properties
 
 
-@pytest.mark.parametrize("on", ["true", "false"])
+@pytest.mark.parametrize("on", ["true", pytest.param("false", marks=pytest.mark.soak)])
 def test_a_table_whose_rows_were_tracked_begins_anew(mirror: Mirror, on: str) -> None:
     mirror.zone.metadata("t", {"keyColumns": ["id"]})
     mirror.zone.put("t", 1, {"id": [1]})
@@ -323,7 +323,12 @@ def test_a_table_whose_rows_were_tracked_begins_anew(mirror: Mirror, on: str) ->
 
 
 @pytest.mark.parametrize(
-    "property", ["enableChangeDataCapture", "enableChangeDataFeed", "enableRowTracking"]
+    "property",
+    [
+        "enableChangeDataCapture",
+        pytest.param("enableChangeDataFeed", marks=pytest.mark.soak),
+        "enableRowTracking",
+    ],
 )
 def test_what_says_of_each_row_whether_it_changed_has_changes_alone(
     by_spark: Watched, property: str
@@ -355,7 +360,9 @@ def test_a_column_comes_with_deletes_alone(by_spark: Watched) -> None:
     assert len(table.rows) == 5
 
 
-@pytest.mark.parametrize("kind", [pa.int64(), pa.string()], ids=str)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(pa.int64(), marks=pytest.mark.soak), pa.string()], ids=str
+)
 def test_a_key_that_comes_with_its_batch_is_null_in_every_row_before_it(
     zone: Zone, spark: SparkSession, kind: pa.DataType
 ) -> None:
@@ -424,7 +431,9 @@ def test_a_history_goes_on_where_its_folder_comes_again_with_the_first_times_wit
     assert kept == {1: (None, False), 2: (datetime(2026, 1, 2), True)}  # noqa: DTZ001
 
 
-@pytest.mark.parametrize("small_batch", [0, EVERY_PATH.small_batch])
+@pytest.mark.parametrize(
+    "small_batch", [pytest.param(0, marks=pytest.mark.soak), EVERY_PATH.small_batch]
+)
 def test_files_without_rows_need_no_key_column_though_none_has_had_it(
     zone: Zone, spark: SparkSession, small_batch: int
 ) -> None:

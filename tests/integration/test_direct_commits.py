@@ -236,10 +236,17 @@ def test_checkpoints_are_rare_unless_the_table_says_how_often(
     assert len(table.rows) == 28
 
 
-@pytest.mark.parametrize("kind", [INSERT, UPSERT])
-@pytest.mark.parametrize("by_another", [False, True], ids=["by Delta", "by another tool"])
+@pytest.mark.parametrize(
+    ("by_another", "kind"),
+    [
+        pytest.param(False, INSERT, id="by Delta, inserts"),
+        pytest.param(False, UPSERT, id="by Delta, upserts", marks=pytest.mark.soak),
+        pytest.param(True, INSERT, id="by another tool, inserts", marks=pytest.mark.soak),
+        pytest.param(True, UPSERT, id="by another tool, upserts"),
+    ],
+)
 def test_a_log_that_is_cleaned_behind_direct_commits_stops_none_of_them(
-    table: Direct, kind: int, by_another: bool
+    table: Direct, by_another: bool, kind: int
 ) -> None:
     session, path = fresh_session(table.mirror.spark), str(table.path)
     log = table.path / "_delta_log"
@@ -490,7 +497,7 @@ def test_every_value_of_every_type_is_found_where_readers_pass_over_files_by_sta
     assert by_id.to_pydict() == {name: column.to_pylist() for name, column in columns.items()}
 
 
-@pytest.mark.parametrize("direct", [False, True])
+@pytest.mark.parametrize("direct", [pytest.param(False, marks=pytest.mark.soak), True])
 def test_nan_is_larger_than_every_number_also_to_who_goes_by_the_bounds_of_a_file(
     zone: Zone, spark: SparkSession, monkeypatch: Patch, direct: bool
 ) -> None:

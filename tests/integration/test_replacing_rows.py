@@ -168,7 +168,7 @@ def compaction(table: Watched) -> None:
     table.mirror.spark.newSession().sql(f"OPTIMIZE delta.`{table.path}`").collect()
 
 
-@pytest.mark.parametrize("act", [a_foreign_row, compaction])
+@pytest.mark.parametrize("act", [a_foreign_row, pytest.param(compaction, marks=pytest.mark.soak)])
 def test_a_commit_that_lands_while_rows_are_replaced_is_a_conflict(
     table: Watched, monkeypatch: Patch, act: Callable[[Watched], None]
 ) -> None:
@@ -198,7 +198,7 @@ def test_a_table_that_goes_before_its_rows_are_replaced_does_not_come_back(
     [
         {"delta.enableChangeDataFeed": "True"},
         {"delta.enableDeletionVectors": "false"},
-        {"delta.enableRowTracking": "true"},
+        pytest.param({"delta.enableRowTracking": "true"}, marks=pytest.mark.soak),
     ],
     ids=str,
 )

@@ -96,7 +96,7 @@ def test_what_was_marked_long_ago_is_removed_and_removed_once(
     assert mirror.observed("t").applied == 2
 
 
-@pytest.mark.parametrize("row", [(0, 4), (4, 1)])
+@pytest.mark.parametrize("row", [(0, 4), pytest.param((4, 1), marks=pytest.mark.soak)])
 def test_hard_deletes_come_back_in_one_commit_of_the_next_batch(
     mirror: Mirror, row: tuple[int, int]
 ) -> None:

@@ -116,7 +116,9 @@ class Passing:
         session.sql(f"VACUUM delta.`{self.mirror.delta_path(self.name)}` RETAIN 0 HOURS").collect()
 
 
-@pytest.mark.parametrize(("seed", "vectors"), [(157, False), (113, True)])
+@pytest.mark.parametrize(
+    ("seed", "vectors"), [pytest.param(157, False, marks=pytest.mark.soak), (113, True)]
+)
 def test_the_version_that_is_named_is_the_interpreters_table_until_it_is_cleaned_away(
     mirror: Mirror, seed: int, vectors: bool
 ) -> None:
