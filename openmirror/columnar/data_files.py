@@ -15,7 +15,6 @@ from openmirror.formats.arrow_types import arrow_type
 from openmirror.formats.parquet import footer
 from openmirror.formats.parquet.batches import storage_types
 from openmirror.formats.parquet.calendars import WRITTEN_BY, may_count_otherwise
-from openmirror.formats.parquet.conversion import file_metadata
 from openmirror.formats.parquet.unpacked import unpacked_bytes
 from openmirror.ports.merge_rows import positional
 from openmirror.ports.new_files import Codec, NewFile
@@ -40,7 +39,7 @@ def read_data_file(path: Path, schema: TableSchema, most: int) -> pa.Table:
     others; FileNotFoundError, and what pyarrow raises for a file that is broken.
     """
     with path.open("rb") as content:
-        metadata = file_metadata(content)
+        metadata = footer.footer_of(content)
         is_of_spark = WRITTEN_BY in (metadata.metadata or {})
         if not is_of_spark or may_count_otherwise(metadata):
             raise NotForHere(f"{path.name} does not say that it counts days as we do")

@@ -15,7 +15,7 @@ from openmirror.formats.arrow_types import arrow_type
 from openmirror.formats.broken_rows import RowsBroken
 from openmirror.formats.parquet import footer
 from openmirror.formats.parquet.calendars import may_count_otherwise
-from openmirror.formats.parquet.conversion import file_metadata, read_parquet
+from openmirror.formats.parquet.conversion import read_parquet
 from openmirror.formats.parquet.unpacked import unpacked_bytes
 from openmirror.formats.read_rows import ReadRows
 from openmirror.formats.text.rows import read_text
@@ -127,7 +127,7 @@ def _is_for_spark(content: io.BytesIO, most: int) -> bool:
     decimals have more bytes than are read here; one that cannot be read is for here, which says
     what is wrong."""
     try:
-        metadata = file_metadata(content)
+        metadata = footer.footer_of(content)
         kinds = [kind for _, kind in footer.columns(metadata)]
         if not all(kind.simple for kind in kinds):
             return True  # JSON of nested values is as long as it likes

@@ -11,7 +11,7 @@ import pytest
 from openmirror.formats.broken_rows import RowsBroken
 from openmirror.formats.parquet import footer
 from openmirror.formats.parquet.batches import batches
-from openmirror.formats.parquet.conversion import file_metadata
+from openmirror.formats.parquet.footer import footer_of
 from openmirror.formats.parquet.int96 import finer_in_int96
 from openmirror.protocol.rules import Code
 from tests.harness import odd_parquet
@@ -27,13 +27,13 @@ def read(file: bytes) -> list[int]:
 
 def all_of(file: bytes) -> Iterator[pa.RecordBatch]:
     content = io.BytesIO(file)
-    metadata = file_metadata(content)
+    metadata = footer_of(content)
     return batches(content, metadata, footer.columns(metadata))
 
 
 def finer(file: bytes) -> str | None:
     content = io.BytesIO(file)
-    return finer_in_int96(content, file_metadata(content), ["t"])
+    return finer_in_int96(content, footer_of(content), ["t"])
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, BinaryIO, NamedTuple, NoReturn
+from typing import BinaryIO, NamedTuple, NoReturn
 
 import pyarrow as pa  # type: ignore[import-untyped]
 
@@ -29,7 +29,7 @@ def read_parquet(content: BinaryIO, facts: FileFacts, rules: ReadRules) -> Itera
     """
     wanted = {column.name for column in facts.schema.columns} | {facts.marker}
     try:
-        metadata = file_metadata(content)
+        metadata = footer.footer_of(content)
         found = footer.columns(metadata)
         columns = [
             _Column(number, name, kind, _type_in(facts, name, kind))
@@ -87,14 +87,6 @@ def _refuse_long_ago(batch: pa.RecordBatch, columns: list[_Column], first_row: i
                     "Write it by the proleptic calendar",
                 )
             )
-
-
-def file_metadata(content: BinaryIO) -> Any:
-    """The footer of a whole file, as `footer.parse_footer` has it and raises."""
-    content.seek(-8, 2)
-    length = int.from_bytes(content.read(4), "little") + 8
-    content.seek(-length, 2)
-    return footer.parse_footer(content.read())
 
 
 def _converted(

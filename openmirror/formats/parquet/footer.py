@@ -7,9 +7,10 @@ duration, or a string a category, and whatever reads rows by it gives other valu
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
@@ -30,6 +31,16 @@ def parse_footer(footer: bytes) -> Any:
     ValueError for what is no footer.
     """
     return pq.read_metadata(io.BytesIO(MAGIC + footer.replace(_ARROWS_OWN, _UNKNOWN)))
+
+
+def footer_of(content: BinaryIO) -> Any:
+    """The footer of a whole file, as `parse_footer` has it and raises."""
+    content.seek(-8, os.SEEK_END)
+    tail = content.read(8)
+    if not tail.endswith(MAGIC):
+        raise ValueError("it has no footer, so it is not whole")
+    content.seek(-int.from_bytes(tail[:4], "little") - 8, os.SEEK_END)
+    return parse_footer(content.read())
 
 
 def columns(metadata: Any) -> list[tuple[str, ParquetType]]:

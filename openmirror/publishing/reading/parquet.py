@@ -35,7 +35,7 @@ def open_parquet(path: Path) -> tuple[TableSchema, Batches]:
     """
     try:
         with path.open("rb") as content:
-            metadata = _metadata(content)
+            metadata = footer.footer_of(content)
             found = footer.columns(metadata)
     except (pa.ArrowException, OSError, ValueError) as error:
         _refuse(f"it cannot be read as Parquet: {_first_line(error)}")
@@ -50,16 +50,6 @@ def open_parquet(path: Path) -> tuple[TableSchema, Batches]:
         reads.append(_Read(number, name, kind, typed))
     columns = TableSchema(tuple(Column(read.name, read.type) for read in reads))
     return columns, lambda: _rows(path, metadata, found, reads)
-
-
-def _metadata(content: Any) -> Any:
-    content.seek(-8, 2)
-    tail = content.read(8)
-    if not tail.endswith(footer.MAGIC):
-        raise ValueError("it has no footer, so it is not whole")
-    length = int.from_bytes(tail[:4], "little") + 8
-    content.seek(-length, 2)
-    return footer.parse_footer(content.read())
 
 
 def _rows(
