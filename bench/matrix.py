@@ -40,6 +40,18 @@ def chosen(text: str | None) -> list[Case]:
     return [case for case in CASES if case.name in named]
 
 
+def refuse_given(ctx: typer.Context, why: str, *names: str) -> None:
+    """Refuse options of these names, or any option, of a command line that would ignore them.
+
+    Raises typer.BadParameter.
+    """
+    for parameter in ctx.command.params:
+        source = ctx.get_parameter_source(parameter.name or "")
+        is_named = not names or parameter.name in names
+        if is_named and source is not None and source.name == "COMMANDLINE":
+            raise typer.BadParameter(why, ctx, parameter)
+
+
 def bench(
     ctx: typer.Context,
     quick: Annotated[
@@ -50,7 +62,8 @@ def bench(
         typer.Option(metavar="CASE[,CASE]", help="Only these cases."),
     ] = None,
     commits: Annotated[
-        int | None, typer.Option(min=1, max=1000, help="Counted commits of a kind.")
+        int | None,
+        typer.Option(min=1, max=1000, help="Counted commits of a kind in the case commit."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
     as_markdown: Annotated[
@@ -88,7 +101,7 @@ def bench(
     warmed up, and then take turns commit by commit, so that whatever else the machine does hits
     all of them; medians count. Each table is checked against what its files come to before a
     figure is shown. Ratios of one run mean something on a machine that does other things; seconds
-    do not. A whole run takes under 40 minutes on two cores, 12 GB of memory and 10 GB of disk
+    do not. A whole run takes about 40 minutes on two cores, 12 GB of memory and 10 GB of disk
     below $TMPDIR. A run that was recorded is in docs/PERFORMANCE.md.
 
     \b
@@ -99,6 +112,7 @@ def bench(
       python -m bench soak
     """
     if ctx.invoked_subcommand is not None:
+        refuse_given(ctx, f"is not for {ctx.invoked_subcommand}, whose own options follow it")
         return
     if as_json and as_markdown:
         raise typer.BadParameter("--json and --markdown exclude each other")

@@ -9,8 +9,9 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -397,6 +398,20 @@ def variable(name: str) -> str:
     return PREFIX + name.upper()
 
 
+def refuse_unknown(variables: Iterable[str]) -> None:
+    """Raise CannotStart for a variable that sets nothing here.
+
+    What follows two underscores belongs to a connection.
+    """
+    known = {variable(name) for name in Settings.model_fields}
+    unknown = [name for name in variables if name.partition("__")[0] not in known]
+    if unknown:
+        wrong = unknown[0].removeprefix(PREFIX)
+        near = get_close_matches(wrong.removeprefix(PREFIX).lower(), Settings.model_fields, 1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise CannotStart(f"--set {wrong}: there is no such setting{hint} (docs/OPERATIONS.md)")
+
+
 def limits(settings: Settings) -> Limits:
     """What plans need to know of the settings."""
     return Limits(
@@ -444,7 +459,11 @@ _ALLOWED = {
     "bool_parsing": "true or false",
     "byte_size": "a number of bytes, or one with a unit: 5000000, 500MB, 1GiB",
     "byte_size_unit": "a number of bytes, or one with a unit: 5000000, 500MB, 1GiB",
-    "string_pattern_mismatch": "whole megabytes or gigabytes: 800m, 2g",
+}
+_OF_A_PATTERN = {
+    "driver_memory": "whole megabytes or gigabytes: 800m, 2g",
+    "serve_account": "3 to 24 lower-case letters and digits",
+    "serve_region": "the name of a region: lower-case letters, digits and hyphens",
 }
 
 
@@ -469,7 +488,9 @@ def _in_words(error: ValidationError, options: Mapping[str, object]) -> list[str
 
 def _allowed(item: ErrorDetails) -> str:
     context = item.get("ctx", {})
-    for bound, words in (("ge", "at least"), ("le", "at most")):
+    for bound, words in (("ge", "at least"), ("le", "at most"), ("gt", "more than")):
         if bound in context:
             return f"{words} {context[bound]}"
+    if item["type"] == "string_pattern_mismatch":
+        return _OF_A_PATTERN[str(item["loc"][0])]
     return _ALLOWED.get(item["type"], item["msg"].removeprefix("Value error, "))

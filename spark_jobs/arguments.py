@@ -19,7 +19,7 @@ Exit code: 0, also when tables wait or are paused; 1 when something could not be
 """
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Arguments:
     """One run of the runner."""
 
@@ -31,6 +31,8 @@ class Arguments:
     """Whether it lands declared streams; None leaves that to the environment."""
     env: Mapping[str, str]
     """The environment, with what `--set` says over it."""
+    given: Sequence[str] = ()
+    """The variables that `--set` names."""
 
 
 def parse(argv: Sequence[str], env: Mapping[str, str]) -> Arguments:
@@ -79,7 +81,12 @@ def parse(argv: Sequence[str], env: Mapping[str, str]) -> Arguments:
             parser.error(f"--set {text!r} is not NAME=VALUE")
         options[_variable(name)] = value
     return Arguments(
-        found.root, tuple(found.mirror), found.continuous, found.relay, {**env, **options}
+        root=found.root,
+        mirrors=tuple(found.mirror),
+        continuous=found.continuous,
+        relay=found.relay,
+        env={**env, **options},
+        given=tuple(options),
     )
 
 

@@ -39,9 +39,10 @@ def _work(arguments: Arguments) -> int:
     from openmirror import wiring
     from openmirror.errors import CannotStart
     from openmirror.runtime.stop_signals import stop_signals
-    from openmirror.settings import Settings
+    from openmirror.settings import Settings, refuse_unknown
     from spark_jobs.lines import log_event, say
 
+    refuse_unknown(arguments.given)
     settings = Settings.load(arguments.env, {"root": arguments.root, "relay": arguments.relay})
     if settings.relay and not arguments.continuous:
         raise CannotStart(

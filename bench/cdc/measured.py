@@ -19,6 +19,7 @@ from bench.cdc import loads, seen
 from bench.cdc.following import by_hand, ours
 from bench.cdc.idle import BUSY, IDLE, IdleCost, idle_cost
 from bench.cdc.landing import landed_per_second
+from bench.matrix import refuse_given
 from bench.measuring import load, machine
 from openmirror.cdc.capture.settings import DatabaseUrl
 from standins.postgres import connected, postgres_server
@@ -52,6 +53,7 @@ class Followed:
 
 
 def cdc(
+    ctx: typer.Context,
     seconds: Annotated[float, typer.Option(min=5, help="How long each load lasts.")] = 60,
     rows: Annotated[int, typer.Option(min=1000, help="Rows of the snapshot.")] = 1_000_000,
     quick: Annotated[
@@ -78,6 +80,7 @@ def cdc(
       python -m bench cdc --seconds 120 --json > cdc.json
     """
     if quick:
+        refuse_given(ctx, "is what --quick chooses: give one or the other", "seconds", "rows")
         seconds, rows = 20.0, 100_000
     about, began = Console(stderr=True, highlight=False), load()
     ways: dict[str, Follow] = {

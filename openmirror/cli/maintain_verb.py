@@ -9,7 +9,7 @@ import typer
 
 from openmirror.cli.console import progress_console, say
 from openmirror.cli.options import Mirrors, RootOption, SomeTables, Why, operator, settings_for
-from openmirror.errors import AccessDenied, RootLocked, WrongRequest
+from openmirror.errors import AccessDenied, DocumentUnreadable, RootLocked, WrongRequest
 from openmirror.ports.storage_account import AccountUrl
 
 if TYPE_CHECKING:
@@ -60,15 +60,14 @@ def maintain(
     if not tables:
         folders = [folder for one in chosen for folder in discover(ports.store, one)]
     names = Names(ports.store)
-    if dry_run:
-        for folder in folders:
-            typer.echo(f"{names(folder)}: {_would(ports, folder, full=full)}")
-        return
     asked = []
     for folder in folders:
         try:
+            if dry_run:
+                typer.echo(f"{names(folder)}: {_would(ports, folder, full=full)}")
+                continue
             requests.maintain(ports, folder, operator(why), full=full)
-        except (AccessDenied, WrongRequest) as error:
+        except (AccessDenied, DocumentUnreadable, WrongRequest) as error:
             if tables:
                 raise
             say(f"{names(folder)}: left alone: {error}")
@@ -87,17 +86,21 @@ def maintain(
 def _would(ports: RootPorts, folder: TableFolder, *, full: bool) -> str:
     from openmirror.cli.maintenance_lines import planned
     from openmirror.plan import plan
-    from openmirror.plan.maintaining import removal_due
+    from openmirror.plan.maintaining import is_safe, removal_due
     from openmirror.plan.transitions.maintained import asked_for, with_maintenance
     from openmirror.reconcile.maintaining import survey
     from openmirror.reconcile.observing import observe
+    from openmirror.table.log import TableLog
 
     observed = observe(ports, folder).observed
     control = with_maintenance(
         observed.control, lambda known: asked_for(known, observed.at, "", full=full)
     )
     observed = replace(observed, control=control)
-    if removal := removal_due(observed, plan(observed, ports.limits, observed.at)):
+    decision = plan(observed, ports.limits, observed.at)
+    if isinstance(observed.log, TableLog) and not is_safe(observed, decision):
+        return "nothing for now: `openmirror status` says what the table waits for"
+    if removal := removal_due(observed, decision):
         return planned(removal)
     found = survey(ports, observed)
     return planned(found.step) if found else "no table, or none whose log can be read"

@@ -20,7 +20,7 @@ from openmirror.cli.options import (
     operator,
     settings_for,
 )
-from openmirror.errors import AccessDenied, WrongRequest
+from openmirror.errors import AccessDenied, DocumentUnreadable, WrongRequest
 from openmirror.ports.storage_account import AccountUrl
 from openmirror.protocol.names import TableFolder
 from openmirror.protocol.naming_scheme import Through, name_within
@@ -291,7 +291,7 @@ def adopt(
         try:
             requests.adopt(asked.ports, folder, operator(why))
             asked.done(folder, "will be adopted", asked.when("continues it"))
-        except (AccessDenied, WrongRequest) as error:
+        except (AccessDenied, DocumentUnreadable, WrongRequest) as error:
             refused += 1
             say(f"{asked.name(folder)}: left alone: {error}")
     if refused and refused == len(asked.all_tables()):

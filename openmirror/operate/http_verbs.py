@@ -8,7 +8,14 @@ from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from openmirror.errors import AccessDenied, Malformed, NotThere, UnknownName, WrongRequest
+from openmirror.errors import (
+    AccessDenied,
+    DocumentUnreadable,
+    Malformed,
+    NotThere,
+    UnknownName,
+    WrongRequest,
+)
 from openmirror.ingress.dead_letters import requeue
 from openmirror.operate import requests
 from openmirror.operate.finding import Names, find_mirror, find_table, known_mirrors
@@ -198,7 +205,7 @@ def _adopt_all(ports: RootPorts, mirror: str, operator: Operator) -> list[TableF
     for folder in discover(ports.store, mirror):
         try:
             requests.adopt(ports, folder, operator)
-        except (AccessDenied, WrongRequest):
-            continue  # it has no table of a mirror to continue, or none that may be seen
+        except (AccessDenied, DocumentUnreadable, WrongRequest):
+            continue  # it has no table of a mirror to continue, or none that can be seen
         adopted.append(folder)
     return adopted

@@ -208,25 +208,27 @@ def _vacuum(
         return Nothing(remark="how long removed files are kept cannot be read: see the property")
     asked, since = known.asked, dead_since(files, known, kept, now)
     wants_full = bool(asked and asked.full)
-    if since is None and not wants_full:
+    # Files of a compaction that stalls are named by no version yet, and may be one day.
+    stalled = known.begun if known.begun and known.begun.bound and not wants_full else None
+    # Killed writers leave files of no version, also where none is ever removed.
+    is_sweep_due = now - (known.swept_at or now) > _SWEEP and stalled is None
+    if since is None and not (wants_full or is_sweep_due):
         return Nothing()
-    since, portion = since or now - kept, portion_of(len(files.dead), policy, kept)
-    if now - since < kept + (timedelta() if asked else portion) and not wants_full:
+    portion = portion_of(len(files.dead), policy, kept)
+    is_early = since is not None and now - since < kept + (timedelta() if asked else portion)
+    if is_early and not wants_full:
         return Nothing()
-    sweeps = wants_full or now - (known.swept_at or now) > _SWEEP
-    if known.begun is not None and known.begun.bound and not wants_full:
-        # Files of a compaction that stalls are named by no version yet, and may be one day.
-        sweeps = False
-        if not files.names_all_dead:
-            began = f"{known.begun.at:%Y-%m-%d %H:%M}"
-            stalled = f"a compaction that began {began} may be stalled"
-            if known.begun.number == FORGOTTEN_STEP:
-                stalled = f"the document of before {began} may have known a stalled compaction"
-            return Nothing(
-                remark=f"VACUUM would have to list the folder, and {stalled}: "
-                "`openmirror maintain --full` once every runner of then has ended"
-            )
-    full = sweeps or not files.names_all_dead
+    if stalled is not None and not files.names_all_dead:
+        began = f"{stalled.at:%Y-%m-%d %H:%M}"
+        what = f"a compaction that began {began} may be stalled"
+        if stalled.number == FORGOTTEN_STEP:
+            what = f"the document of before {began} may have known a stalled compaction"
+        return Nothing(
+            remark=f"VACUUM would have to list the folder, and {what}: "
+            "`openmirror maintain --full` once every runner of then has ended"
+        )
+    since = since or now - kept
+    full = wants_full or is_sweep_due or not files.names_all_dead
     behind = timedelta() if wants_full else now - since - portion
     hours = max(ceil(kept / _HOUR), int(behind / _HOUR))
     through = now - timedelta(hours=hours)

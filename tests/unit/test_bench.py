@@ -12,6 +12,7 @@ import typer
 from deltalake import write_deltalake
 from typer.testing import CliRunner
 
+from bench.__main__ import app as whole
 from bench.alternatives import ALL
 from bench.alternatives.process import Process
 from bench.alternatives.tasks import Task
@@ -20,6 +21,7 @@ from bench.cases.peak import Peak
 from bench.cases.program import Commits
 from bench.cases.running import Running
 from bench.cases.steady import backlog, growth
+from bench.cdc import measured
 from bench.figures import Figure, Line, Measured
 from bench.matrix import bench, chosen
 from bench.report import Report, as_values, markdown
@@ -264,3 +266,17 @@ def test_a_process_says_how_long_a_task_took(tmp_path: Path) -> None:
         )
     process.stop()
     check(place.delta("t"), source.totals())
+
+
+@pytest.mark.parametrize("options", [["--quick", "soak"], ["--save", "x.json", "cdc"]])
+def test_options_of_the_whole_bench_are_refused_before_a_part_of_it(options: list[str]) -> None:
+    refused = CliRunner().invoke(whole, [*options, "--no-such-option"])
+    assert refused.exit_code == 2
+    assert f"is not for {options[-1]}" in " ".join(refused.output.split())
+
+
+def test_a_quick_bench_of_databases_takes_no_other_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(measured, "_followed")
+    refused = CliRunner().invoke(whole, ["cdc", "--quick", "--seconds", "60"])
+    assert refused.exit_code == 2
+    assert "--quick" in refused.output

@@ -283,6 +283,23 @@ def test_maintain_is_done_at_once_or_left_to_who_works_on_the_root(root: Root) -
     assert root.run("maintain", "Sales.Nothing").exit_code == 2
 
 
+def test_a_table_that_cannot_be_maintained_keeps_no_other_from_it(root: Root) -> None:
+    good, bad = ORDERS, table("m", "Sales.schema/Broken")
+    for folder in (good, bad):
+        root.land(folder, 1)
+    root.run("drain")
+    (root.path / layout.control_document(bad)).write_text('{"version": 99}')
+    for options in ((), ("--dry-run",)):
+        result = root.run("maintain", *options)
+        assert result.exit_code == 0, result.stderr
+        assert "Sales.Broken: left alone" in result.stderr
+        assert "Sales.Broken: would" not in result.stdout
+    assert root.run("maintain", "Sales.Broken").exit_code == 1
+    assert root.run("pause", "Sales.Orders").exit_code == 0
+    held = root.run("maintain", "Sales.Orders", "--dry-run")
+    assert "Sales.Orders: nothing for now" in held.stdout
+
+
 # --- status and history -------------------------------------------------------------------------
 
 

@@ -288,6 +288,29 @@ def test_a_table_that_is_vacuumed_every_day_is_swept_every_thirty_days() -> None
     assert swept == [31, 62]
 
 
+def test_a_table_that_no_file_ever_leaves_is_swept_as_well() -> None:
+    known, swept = NEW, []
+    for day in range(70):
+        now = NOW + day * DAY
+        files = TableFiles(version=day, live=live(100))
+        step = plan_maintenance(files, known, POLICY, WEEK, now)
+        survey = Survey(files=files, step=step, policy=POLICY, kept=WEEK, at=now)
+        known = surveyed(known, survey)
+        if isinstance(step, Vacuum):
+            assert step.full
+            swept.append(day)
+            begun = began(known, step, now)
+            known = ended(begun, survey, Underway(begun.steps, known.begun), now)
+    assert swept == [31, 62]
+
+
+def test_a_stalled_compaction_keeps_a_table_that_no_file_leaves_from_being_swept() -> None:
+    files, swept = TableFiles(version=1, live=live(100)), NOW - 31 * DAY
+    assert isinstance(plan(files, replace(NEW, swept_at=swept)), Vacuum)
+    stalled = began(replace(NEW, swept_at=swept), COMPACT, NOW - 9 * DAY)
+    assert plan(files, stalled) == Nothing()
+
+
 def test_what_a_lost_document_knew_of_compactions_may_still_land() -> None:
     lost = with_compaction_unknown(NEW, NOW)
     assert isinstance(plan(UNNAMED, NEW), Vacuum)

@@ -62,6 +62,18 @@ def test_a_wrong_setting_is_named_before_anything_is_started(
     assert "OPENMIRROR_WORKERS" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("name", "near"), [("worker", "workers"), ("OPENMIRROR_WORKERS", "workers"), ("x__y", "")]
+)
+def test_what_is_no_setting_is_refused(
+    name: str, near: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["--set", f"{name}=8"], {}) == 1
+    printed = capsys.readouterr().err
+    assert "no such setting" in printed
+    assert f"did you mean {near}" in printed or not near
+
+
 def test_a_root_without_a_queue_is_refused_with_the_remedy(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -568,6 +568,23 @@ def test_a_zone_that_cannot_be_listed_fails_the_run() -> None:
     assert "unmounted" in working.stop().failed["the sweep"]
 
 
+def test_a_mirror_that_cannot_be_listed_fails_the_run_until_it_can() -> None:
+    world, mirrors = Served(), ["m", "away"]
+    world.land(A, 1)
+    timing = replace(BRISK, sweep=timedelta(milliseconds=10))
+    ports = world.process(), world.engine, world.queue, world.leases
+    working = Runner(*ports, lambda: mirrors, 1, timing)
+    serve(working, working.is_idle)
+    assert world.applied(A) == 1, "the other goes on"
+    assert set(working.stop().failed) == {"away"}
+    working = Runner(*ports, lambda: mirrors, 1, timing)
+    serve(working, working.is_idle)
+    mirrors.remove("away")
+    world.land(A, 2)
+    serve(working, lambda: world.applied(A) == 2)
+    assert working.stop().failed == {}
+
+
 def _no_mirrors() -> list[str]:
     raise OSError("unmounted")
 

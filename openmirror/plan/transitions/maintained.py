@@ -84,7 +84,9 @@ def surveyed(known: Maintenance, survey: Survey) -> Maintenance:
     if survey.kept is not None:
         since = dead_since(files, known, survey.kept, survey.at)
     asked = None if isinstance(step, Nothing) else known.asked
-    return replace(known, found=found, again=False, dead_since=since, asked=asked)
+    # The time to the first sweep begins with the first survey.
+    swept = known.swept_at or survey.at
+    return replace(known, found=found, again=False, dead_since=since, asked=asked, swept_at=swept)
 
 
 def with_compaction_unknown(known: Maintenance, at: datetime) -> Maintenance:
@@ -141,8 +143,7 @@ def ended(known: Maintenance, survey: Survey, underway: Underway, at: datetime) 
         asked=asked,
         vacuumed_through=step.through,
         dead_since=dead_after(step, survey.files, survey.kept, survey.at),
-        # The first VACUUM, of whatever kind, is where the time to the first sweep begins.
-        swept_at=at if step.full else known.swept_at or at,
+        swept_at=at if step.full else known.swept_at,
     )
 
 

@@ -100,7 +100,7 @@ class Maintenance:
     """Files that were removed before this are deleted."""
     swept_at: datetime | None = None
     """When files that no version of the log names were deleted last; before the first time, when
-    the first VACUUM ended."""
+    its files were first surveyed."""
     steps: int = 0
     """How many have begun."""
     begun: StepBegun | None = None
