@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from openmirror.plan.decisions import Apply, Decision, Idle
-from openmirror.plan.maintenance import portion_of
+from openmirror.plan.maintenance import is_sweep_due, portion_of
 from openmirror.plan.maintenance_steps import MaintenanceMode, MaintenancePolicy, RemoveMarked
 from openmirror.plan.observed import DeletePolicy, ObservedState, TablePolicy
 from openmirror.plan.retention import kept_for
@@ -57,7 +57,7 @@ def removal_due(observed: ObservedState, decision: Decision) -> RemoveMarked | N
     if not is_safe(observed, decision):
         return None
     known = observed.control.maintenance or Maintenance()
-    if _backs_off(known, observed.at) and known.asked is None:
+    if _backs_off(known, observed.at):
         return None
     if allowed := _allowed(observed):
         is_done = known.removed_through is not None and known.removed_through >= allowed.at
@@ -90,9 +90,9 @@ def _is_overdue(observed: ObservedState, removal: RemoveMarked) -> bool:
 def is_asked_for(observed: ObservedState, decision: Decision) -> bool:
     """Whether an operator's request can be carried out now."""
     known = observed.control.maintenance
-    return bool(
-        known and known.asked and isinstance(decision, Idle) and may_maintain(observed, decision)
-    )
+    if known is None or known.asked is None or _backs_off(known, observed.at):
+        return False
+    return isinstance(decision, Idle) and may_maintain(observed, decision)
 
 
 def survey_is_due(observed: ObservedState, decision: Decision) -> bool:
@@ -106,7 +106,10 @@ def survey_is_due(observed: ObservedState, decision: Decision) -> bool:
         return False
     if known.again:
         return True
-    if commits_since_survey(observed) >= policy.every_commits:
+    commits = commits_since_survey(observed)
+    if commits >= policy.every_commits or (commits and _has_aged(observed, known, _DAY)):
+        return True
+    if is_sweep_due(known, observed.at):
         return True
     return _has_aged(observed, known) and _is_vacuum_due(observed, known)
 
@@ -176,9 +179,11 @@ def _policy(observed: ObservedState) -> MaintenancePolicy:
     return observed.policy.maintenance
 
 
-def _has_aged(observed: ObservedState, known: Maintenance) -> bool:
+def _has_aged(
+    observed: ObservedState, known: Maintenance, more_than: timedelta = _LEFT_ALONE
+) -> bool:
     """Whether the last survey is so old that another one may find more, if only time has passed."""
-    return known.found is not None and observed.at - known.found.at > _LEFT_ALONE
+    return known.found is not None and observed.at - known.found.at > more_than
 
 
 def _is_vacuum_due(

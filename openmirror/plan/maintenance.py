@@ -18,7 +18,7 @@ from openmirror.plan.maintenance_steps import (
     TableFiles,
     Vacuum,
 )
-from openmirror.table.control import FORGOTTEN_STEP, Maintenance
+from openmirror.table.control import FORGOTTEN_STEP, Maintenance, StepKind
 
 _HOUR, _DAY = timedelta(hours=1), timedelta(days=1)
 _SWEEP = timedelta(days=30)
@@ -55,7 +55,9 @@ def plan_maintenance(
 def _has_the_turn(known: Maintenance) -> bool:
     """Whether VACUUM comes before a compaction, as the last step was one: a table that always has
     small files would never have its dead ones deleted."""
-    compacted, vacuumed = known.compacted, known.vacuumed
+    compacted, vacuumed, failed = known.compacted, known.vacuumed, known.failed
+    if failed is not None and failed.kind is not StepKind.VACUUM:
+        return True  # or no file is ever deleted while one cannot be read
     return known.again and bool(compacted and (not vacuumed or vacuumed.at < compacted.at))
 
 
@@ -162,7 +164,11 @@ def _worst_first(marked: Sequence[LiveFile], policy: MaintenancePolicy) -> Compa
     )
     count = max(2, sum(fits))
     share = files[count].share if count < len(files) else 0.0
-    taken = [file for file in files if file.share > share] or files[:count]
+    taken = [file for file in files if file.share > share]
+    if len(taken) < 2:
+        # Of files with the same share it takes all or none.
+        share = max((f.share for f in files if f.share < files[1].share), default=0.0)
+        taken = [file for file in files if file.share > share]
     return Compact(
         below=0,
         # OPTIMIZE leaves a file alone that no other fits beside.
@@ -211,8 +217,8 @@ def _vacuum(
     # Files of a compaction that stalls are named by no version yet, and may be one day.
     stalled = known.begun if known.begun and known.begun.bound and not wants_full else None
     # Killed writers leave files of no version, also where none is ever removed.
-    is_sweep_due = now - (known.swept_at or now) > _SWEEP and stalled is None
-    if since is None and not (wants_full or is_sweep_due):
+    sweeps = is_sweep_due(known, now) and not wants_full
+    if since is None and not (wants_full or sweeps):
         return Nothing()
     portion = portion_of(len(files.dead), policy, kept)
     is_early = since is not None and now - since < kept + (timedelta() if asked else portion)
@@ -228,7 +234,7 @@ def _vacuum(
             "`openmirror maintain --full` once every runner of then has ended"
         )
     since = since or now - kept
-    full = wants_full or is_sweep_due or not files.names_all_dead
+    full = wants_full or sweeps or not files.names_all_dead
     behind = timedelta() if wants_full else now - since - portion
     hours = max(ceil(kept / _HOUR), int(behind / _HOUR))
     through = now - timedelta(hours=hours)
@@ -240,6 +246,13 @@ def _vacuum(
         files=len(dead),
         bytes=sum(file.size for file in dead),
     )
+
+
+def is_sweep_due(known: Maintenance, now: datetime) -> bool:
+    """Whether files of no version may be searched for: there were none for a month, and no stalled
+    compaction has some that it may yet commit."""
+    is_stalled = known.begun is not None and bool(known.begun.bound)
+    return not is_stalled and now - (known.swept_at or now) > _SWEEP
 
 
 def portion_of(dead: int, policy: MaintenancePolicy, kept: timedelta) -> timedelta:

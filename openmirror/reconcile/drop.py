@@ -67,8 +67,16 @@ def restore_table(ports: RootPorts, seen: Observation, decision: Restore) -> Non
     control = restored(observed.control, ports.clock(), hold=decision.hold)
     try:
         ports.store.move_folder(decision.retained, observed.table)
-    except (NotThere, AlreadyThere):
+    except NotThere:
         return
+    except AlreadyThere:
+        if ports.logs.read(observed.table) is not None:
+            return  # somebody else was quicker
+        # A writer that was too late makes the folder again; asked at once, it would be so for ever.
+        raise AlreadyThere(
+            f"{observed.table} is a folder without a table, where {decision.retained} is to come "
+            "back: move it away"
+        ) from None
     if control != observed.control:
         Documents(ports.store).save_table(observed.folder, control, seen.etag)
     ports.emit(TableRestored(observed.folder, held=decision.hold))

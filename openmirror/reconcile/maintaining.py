@@ -31,6 +31,7 @@ from openmirror.plan.transitions.maintained import (
     Underway,
     began,
     broken_off,
+    changed_nothing,
     ended,
     failed,
     kind_of,
@@ -166,8 +167,9 @@ def _carried_out(
             raise
         # It stops no batch: the table stays as it is, and is maintained later.
         why = words_of(error)
-        _write_down(ports, folder, lambda known: failed(known, underway, why, ports.clock()))
-        ports.emit(MaintenanceFailed(folder, kind_of(step), why[:500]))
+        kind = kind_of(step)
+        _write_down(ports, folder, lambda known: failed(known, kind, underway, why, ports.clock()))
+        ports.emit(MaintenanceFailed(folder, kind, why[:500]))
         return False
     ports.steps(Step.MAINTAINED)
     if result is not CommitResult.DONE:
@@ -175,10 +177,8 @@ def _carried_out(
         return True
     at = ports.clock()
     if found and not isinstance(step, Vacuum) and not _has_moved(ports, observed, found):
-        # Or the same step would be planned for ever.
-        left = replace(found, step=Nothing(remark="Delta found nothing to put together"))
-        _write_down(ports, folder, lambda known: surveyed(broken_off(known, underway), left))
-        return False
+        _write_down(ports, folder, lambda known: changed_nothing(known, found, underway, at))
+        return True
     if isinstance(step, RemoveMarked):
         removal = step
         _write_down(ports, folder, lambda known: removed_marked(known, removal, underway))

@@ -55,6 +55,10 @@ DECIDING = {
     # Tables have the lowest protocol that their data needs.
     "spark.databricks.delta.properties.defaults.enableDeletionVectors": "false",
     "spark.databricks.delta.properties.defaults.columnMapping.mode": "none",
+    # What replaces a table keeps its properties, also those that only other engines know.
+    "spark.databricks.delta.allowArbitraryProperties.enabled": "true",
+    # Or the numbers of rows that a commit asks for are not those that it marks.
+    "spark.databricks.delta.deletionVectors.useMetadataRowIndex": "true",
     # A table's columns change by plan alone.
     "spark.databricks.delta.schema.autoMerge.enabled": "false",
     # Or MERGE reads its source twice, and may read two different things.

@@ -310,6 +310,9 @@ def test_a_table_whose_rows_were_tracked_begins_anew(mirror: Mirror, on: str) ->
     mirror.zone.metadata("t", {"keyColumns": ["id"]})
     mirror.zone.put("t", 1, {"id": [1]})
     mirror.reconcile_until_idle("t")
+    of_another_engine = {"delta.parquet.vorder.enabled": "true"}
+    table = DeltaTable(str(mirror.delta_path("t")))
+    table.alter.set_table_properties(of_another_engine, raise_if_not_exists=False)
     for value in ("true", on):
         mirror.spark.sql(
             f"ALTER TABLE delta.`{mirror.delta_path('t')}` "
@@ -319,7 +322,9 @@ def test_a_table_whose_rows_were_tracked_begins_anew(mirror: Mirror, on: str) ->
     mirror.zone.put("t", 3, {"id": [2], "__rowMarker__": [4]})
     assert isinstance(mirror.reconcile_until_idle("t"), Idle)
     assert mirror.rows("t") == [{"id": 2}]
-    assert log_of(mirror, "t").properties["delta.enableRowTracking"] == on
+    properties = log_of(mirror, "t").properties
+    assert properties["delta.enableRowTracking"] == on
+    assert properties.items() >= of_another_engine.items()
 
 
 @pytest.mark.parametrize(

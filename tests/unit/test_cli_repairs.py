@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import getpass
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 from openmirror.errors import Problem
 from openmirror.plan.transitions.history import MOST_ENDED, with_act, with_end
+from openmirror.progress.tables import AttemptFailed
+from openmirror.progress.union import ProgressEvent
 from openmirror.protocol.rules import Code
+from openmirror.reconcile.reconciliation import reconcile
+from openmirror.settings import Settings
 from openmirror.table import layout
 from openmirror.table.control import Act, ControlDocument
+from openmirror.wiring import local_ports
 from tests.harness.command_line import Root, run
+from tests.harness.paper import PaperEngine
 from tests.harness.publishing import KEYED, table
 from tests.unit.test_cli import ITEMS, ORDERS
 
@@ -144,6 +151,27 @@ def test_a_folder_that_moved_into_the_default_schema_is_adopted_with_its_rows(
     shown = root.run("history", "m/dbo.schema/Items", "--json").stdout
     newest = json.loads(shown)["data"][0]
     assert (newest["kind"], newest["firstSequence"]) == ("extend", "3")
+
+
+def test_a_folder_in_the_place_of_a_dropped_table_is_named_until_it_is_away(root: Root) -> None:
+    root.land(ITEMS, 1)
+    assert root.run("drain").exit_code == 0
+    root.folder(ITEMS).rename(root.path / "gone")
+    for _ in range(2):
+        root.run("drain")
+    place = root.path / "lake/m/Tables/dbo/Items"
+    assert not place.exists(), "it is dropped"
+    place.mkdir()
+    assert root.run("undrop", "m/Items").exit_code == 0
+    heard: list[ProgressEvent] = []
+    ports = replace(local_ports(Settings(root=root.path)), emit=heard.append)
+    again = reconcile(ports, PaperEngine(ports.store), ITEMS)
+    assert again.delay, "asked again at once, it would be so for ever"
+    [failed] = (event for event in heard if isinstance(event, AttemptFailed))
+    assert "Items is a folder without a table" in failed.error
+    place.rmdir()
+    root.run("drain")
+    assert (place / "_delta_log").is_dir()
 
 
 def test_the_oldest_problems_are_forgotten_and_no_act_for_them() -> None:

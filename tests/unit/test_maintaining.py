@@ -28,6 +28,7 @@ from openmirror.plan.maintenance_steps import (
 )
 from openmirror.plan.retention import KEPT
 from openmirror.plan.transitions.maintained import asked_for, with_maintenance
+from openmirror.plan.wake import needs_reconcile
 from openmirror.ports import CommitResult, Step, Transaction
 from openmirror.progress.tables import MaintenanceFailed, TableMaintained
 from openmirror.protocol.names import TableFolder, TablePath
@@ -363,10 +364,82 @@ def test_a_step_that_fails_stops_no_batch_and_is_tried_again_ever_later() -> Non
 def test_a_step_that_delta_finds_nothing_to_do_for_is_not_planned_for_ever() -> None:
     world = Maintained()
     world.maintains(lambda step: CommitResult.DONE)
-    assert world.turns() == 0
-    assert world.files.asked == 1
+    assert world.turns() == 1
+    assert world.files.asked == 2
     assert world.known.found is not None
-    assert "nothing" in world.known.found.remark
+    assert "left the files" in world.known.found.remark
+
+
+def test_a_step_that_delta_finds_nothing_to_do_for_keeps_no_vacuum_away() -> None:
+    world = Maintained()
+    small = world.files.live
+    removed(world, 9 * DAY)
+    world.files.live = small
+    world.maintains(lambda step: CommitResult.DONE if isinstance(step, Compact) else None)
+    world.turns()
+    assert isinstance(world.engine.steps[0], Vacuum)
+
+
+def test_a_compaction_that_always_fails_keeps_no_vacuum_away() -> None:
+    world = Maintained()
+    small = world.files.live
+    removed(world, 9 * DAY)
+    world.files.live = small
+
+    def fails(step: MaintenanceStep) -> None:
+        assert isinstance(step, Vacuum), "a file cannot be read"
+
+    world.maintains(fails)
+    world.turns()
+    assert not world.engine.steps
+    world.clock.turn(timedelta(minutes=2))
+    for _ in range(20):
+        world.batch()
+    world.turns()
+    assert isinstance(world.engine.steps[0], Vacuum)
+
+
+def test_a_step_that_an_operator_asked_for_and_that_fails_is_tried_ever_later_too() -> None:
+    world = Maintained(3)
+
+    def fails(step: MaintenanceStep) -> None:
+        raise ValueError("disk full")
+
+    world.maintains(fails)
+    world.ask()
+    assert world.due is Due.NOW
+    world.turns()
+    assert world.known.failed is not None
+    assert world.due is Due.NOT
+    assert not needs_reconcile(world.observed(ORDERS), world.decision(ORDERS))
+    world.clock.turn(timedelta(minutes=2))
+    assert world.due is Due.NOW
+    world.turns()
+    assert world.known.failed.count == 2
+    world.ask()
+    assert world.due is Due.NOW, "asked again, it is tried at once"
+
+
+def test_a_few_commits_are_surveyed_after_a_day_and_a_table_at_rest_is_swept_after_a_month() -> (
+    None
+):
+    world = Maintained()
+    world.maintains(world.is_compacted)
+    world.turns()
+    assert world.due is Due.NOT
+    world.clock.turn(25 * timedelta(hours=1))
+    assert world.due is Due.NOT, "nothing came since"
+    world.batch()
+    assert world.due is Due.WHEN_IDLE
+    world.turns()
+    assert world.due is Due.NOT
+    world.clock.turn(30 * DAY)
+    assert world.due is Due.WHEN_IDLE
+    world.turns()
+    step = world.engine.steps[-1]
+    assert isinstance(step, Vacuum)
+    assert step.full
+    assert world.due is Due.NOT
 
 
 def test_a_compaction_that_commits_and_leaves_its_files_is_not_done_for_ever() -> None:

@@ -342,7 +342,7 @@ def test_a_step_that_ends_is_not_stalled_however_it_ends() -> None:
     begun = began(NEW, PURGE, NOW)
     assert done(NEW, UNNAMED, PURGE).begun is None
     assert broken_off(begun, Underway(1, None)).begun is None
-    assert failed(begun, Underway(1, None), "why", NOW).begun is None
+    assert failed(begun, StepKind.PURGE, Underway(1, None), "why", NOW).begun is None
 
 
 def test_a_step_that_began_later_has_not_ended_when_an_earlier_one_does() -> None:
@@ -351,7 +351,7 @@ def test_a_step_that_began_later_has_not_ended_when_an_earlier_one_does() -> Non
     for after in (
         ended(both, survey, first, NOW),
         broken_off(both, first),
-        failed(both, first, "why", NOW),
+        failed(both, StepKind.COMPACT, first, "why", NOW),
     ):
         assert after.begun == both.begun
     second = Underway(2, began(NEW, SMALLER, NOW).begun)
@@ -429,3 +429,12 @@ def test_the_property_is_only_ever_made_longer_unless_a_short_one_is_meant(
 ) -> None:
     properties = {} if table is None else {KEPT: table}
     assert to_set(timedelta(days=policy), properties, may_shorten=may_shorten) == expected
+
+
+def test_files_with_the_same_share_of_deleted_rows_are_taken_together() -> None:
+    """OPTIMIZE takes all of them or none, and leaves a file alone that no other fits beside."""
+    for deleted, count in (((300, 10, 10, 10), 4), ((300, 300, 10, 10), 2), ((300,) * 3, 3)):
+        files = tuple(marked(200, one, rows=1000) for one in deleted)
+        step = plan(TableFiles(version=1, live=files))
+        assert isinstance(step, Compact)
+        assert sum(file.share > step.share for file in files) == step.files == count

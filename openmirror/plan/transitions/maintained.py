@@ -150,7 +150,7 @@ def ended(known: Maintenance, survey: Survey, underway: Underway, at: datetime) 
 def removed_marked(known: Maintenance, step: RemoveMarked, underway: Underway) -> Maintenance:
     """With marked rows that are gone; an earlier step that has not ended is as it was."""
     left = _begun_after(known, underway, underway.before)
-    return replace(known, removed_through=step.before, failed=None, begun=left)
+    return replace(known, again=True, removed_through=step.before, failed=None, begun=left)
 
 
 def broken_off(known: Maintenance, underway: Underway) -> Maintenance:
@@ -158,11 +158,25 @@ def broken_off(known: Maintenance, underway: Underway) -> Maintenance:
     return replace(known, begun=_begun_after(known, underway, underway.before))
 
 
-def failed(known: Maintenance, underway: Underway, error: str, at: datetime) -> Maintenance:
-    """With a step that ended in an error."""
+def changed_nothing(
+    known: Maintenance, survey: Survey, underway: Underway, at: datetime
+) -> Maintenance:
+    """With a compaction that Delta found no work for: as one that left what it was to put together.
+
+    An earlier one that has not ended may still land.
+    """
+    begun = broken_off(known, underway).begun
+    return replace(ended(known, survey, underway, at), begun=begun)
+
+
+def failed(
+    known: Maintenance, kind: StepKind, underway: Underway, error: str, at: datetime
+) -> Maintenance:
+    """With a step of a kind that ended in an error."""
     count = known.failed.count + 1 if known.failed else 1
     left = _begun_after(known, underway, underway.before)
-    return replace(known, begun=left, failed=StepFailed(count=count, at=at, error=error[:500]))
+    found = StepFailed(count=count, at=at, error=error[:500], kind=kind)
+    return replace(known, begun=left, failed=found)
 
 
 def asked_for(known: Maintenance | None, at: datetime, by: str, *, full: bool) -> Maintenance:

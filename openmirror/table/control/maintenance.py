@@ -74,6 +74,8 @@ class StepFailed:
     count: int
     at: datetime
     error: str
+    kind: StepKind | None = None
+    """Of the last; None in a document of an earlier version."""
 
 
 @dataclass(frozen=True, kw_only=True)
