@@ -17,6 +17,7 @@ from openmirror.plan.maintenance_steps import (
     Purge,
     TableFiles,
     Vacuum,
+    full_cube,
 )
 from openmirror.table.control import FORGOTTEN_STEP, Maintenance, StepKind
 
@@ -80,6 +81,9 @@ def dead_since(
     before = known.dead_since
     if after is None and before is None and files.since and files.since < now - kept:
         before = files.since
+    found = known.found
+    if before is None and found and found.at < now - kept and found.version < files.version:
+        before = found.at  # what left the table right behind the last survey is named no more
     return min(filter(None, (oldest, before)), default=None)
 
 
@@ -184,7 +188,9 @@ def _clustering(files: TableFiles, policy: MaintenancePolicy, asked: bool) -> Co
     cubes: dict[str | None, int] = {}
     for file in files.live:
         cubes[file.cube] = cubes.get(file.cube, 0) + file.size
-    partial = {cube for cube, size in cubes.items() if cube is None or size < policy.step_bytes}
+    partial = {
+        cube for cube, size in cubes.items() if cube is None or size < full_cube(policy.step_bytes)
+    }
     loose = [file for file in files.live if file.cube in partial]
     if None not in partial & cubes.keys() or len(loose) <= (1 if asked else policy.small_files):
         return Nothing()

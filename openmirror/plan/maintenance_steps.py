@@ -123,6 +123,15 @@ class Compact:
         return self.below if self.share >= 1.0 and self.cube is None else UNBOUNDED
 
 
+def full_cube(cube: int) -> int:
+    """From how many bytes on files that were laid out together are left as they are.
+
+    Where each has this many at most, none would ever have as many, and all of a table would be laid
+    out again and again.
+    """
+    return cube // 2
+
+
 @dataclass(frozen=True, kw_only=True)
 class Purge:
     """Write every file anew that has deleted rows: REORG."""

@@ -16,6 +16,7 @@ from openmirror.plan.maintenance_steps import (
     Purge,
     RemoveMarked,
     Vacuum,
+    full_cube,
 )
 from openmirror.protocol.rows import DELETED_AT
 from openmirror.spark.frames import micros, quoted
@@ -47,7 +48,10 @@ def _settings(step: MaintenanceStep) -> dict[str, str]:
                 f"{_OPTIMIZE}.maxDeletedRowsRatio": str(share),
             }
             if cube is not None:
-                taken |= {f"{_CUBES}.threshold": str(cube), f"{_CUBES}.targetCubeSize": str(cube)}
+                taken |= {
+                    f"{_CUBES}.threshold": str(full_cube(cube)),
+                    f"{_CUBES}.targetCubeSize": str(cube),
+                }
             return taken
         case RemoveMarked():
             return {USER_METADATA: REMOVES_MARKED}

@@ -25,6 +25,7 @@ from openmirror.plan.maintenance_steps import (
     Compact,
     MaintenancePolicy,
     MaintenanceStep,
+    Nothing,
     Purge,
     TableFiles,
     Vacuum,
@@ -347,3 +348,41 @@ def test_a_runner_that_dies_at_a_step_of_maintenance_leaves_a_table_that_goes_on
         pass
     assert sorted(row["id"] for row in mirror.rows("t")) == [1, 2, 3, 4, 5]
     assert mirror.observed("t").applied == 5
+
+
+def test_a_clustered_table_is_laid_out_by_and_by_and_what_is_laid_out_stays(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    policy = MaintenancePolicy(small_files=2, small_bytes=50_000, step_bytes=400_000)
+    at = AtPlace(spark, tmp_path)
+    spark.sql(f"CREATE TABLE delta.`{at.path}` (id LONG, v STRING) USING delta CLUSTER BY (id)")
+
+    def add(files: int) -> None:
+        for _ in range(files):
+            rows = spark.range(1000).select(
+                (F.rand() * 1_000_000).cast("long").alias("id"),
+                F.sha2(F.rand().cast("string"), 512).alias("v"),
+            )
+            rows.coalesce(1).write.format("delta").mode("append").save(str(at.path))
+
+    def planned() -> MaintenanceStep | Nothing:
+        files = replace(at.files(), clustered=True)
+        return plan_maintenance(files, ASKED, policy, WEEK, datetime.now(UTC))
+
+    def paths() -> set[str]:
+        return set(DeltaTable(str(at.path)).file_uris())
+
+    add(16)
+    rows, first = bag(read_delta(at.path)), planned()
+    assert isinstance(first, Compact)
+    assert first.files == 16
+    at.do(first)
+    laid_out = paths()
+    assert planned() == Nothing(), "all that is there is laid out"
+    add(3)
+    second = planned()
+    assert isinstance(second, Compact)
+    assert second.files < 3 + len(laid_out) / 2, "full cubes are left alone"
+    at.do(second)
+    assert len(paths() & laid_out) > len(laid_out) / 2
+    assert len(bag(read_delta(at.path))) == len(rows) + 3000

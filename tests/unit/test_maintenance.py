@@ -438,3 +438,22 @@ def test_files_with_the_same_share_of_deleted_rows_are_taken_together() -> None:
         step = plan(TableFiles(version=1, live=files))
         assert isinstance(step, Compact)
         assert sum(file.share > step.share for file in files) == step.files == count
+
+
+def test_what_left_a_table_unseen_and_is_named_no_more_is_taken_to_be_there() -> None:
+    """A checkpoint names removed files only for as long as they are kept."""
+    survey = Survey(
+        files=TableFiles(version=1, live=live(100)),
+        step=Nothing(),
+        policy=POLICY,
+        kept=WEEK,
+        at=NOW - 9 * DAY,
+    )
+    known = replace(surveyed(VACUUMED, survey), vacuumed_through=NOW - 16 * DAY)
+    assert plan(TableFiles(version=1, live=live(100)), known) == Nothing(), "nothing came since"
+    later, through = TableFiles(version=2, live=live(100)), list[datetime]()
+    while isinstance(step := plan(later, known), Vacuum):
+        assert not step.full
+        through.append(step.through)
+        known = done(known, later, step)
+    assert through == [NOW - 8 * DAY, NOW - WEEK], "a day at a time"
