@@ -109,9 +109,9 @@ def survey_is_due(observed: ObservedState, decision: Decision) -> bool:
     commits = commits_since_survey(observed)
     if commits >= policy.every_commits or (commits and _has_aged(observed, known, _DAY)):
         return True
-    if is_sweep_due(known, observed.at):
-        return True
-    return _has_aged(observed, known) and _is_vacuum_due(observed, known)
+    if not _has_aged(observed, known):
+        return False
+    return is_sweep_due(known, observed.at) or _is_vacuum_due(observed, known)
 
 
 def is_pressing(observed: ObservedState, decision: Decision) -> bool:

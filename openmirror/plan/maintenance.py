@@ -228,7 +228,7 @@ def _vacuum(
         return Nothing()
     portion = portion_of(len(files.dead), policy, kept)
     is_early = since is not None and now - since < kept + (timedelta() if asked else portion)
-    if is_early and not wants_full:
+    if is_early and not (wants_full or sweeps):
         return Nothing()
     if stalled is not None and not files.names_all_dead:
         began = f"{stalled.at:%Y-%m-%d %H:%M}"

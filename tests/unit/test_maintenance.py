@@ -304,6 +304,14 @@ def test_a_table_that_no_file_ever_leaves_is_swept_as_well() -> None:
     assert swept == [31, 62]
 
 
+def test_a_sweep_that_is_due_does_not_wait_for_files_to_grow_old() -> None:
+    """Or the table would be surveyed again and again until they are."""
+    known = replace(NEW, swept_at=NOW - 31 * DAY)
+    step = plan(TableFiles(version=1, live=live(100), dead=dead(3, DAY)), known)
+    assert isinstance(step, Vacuum)
+    assert (step.full, step.hours, step.files) == (True, 7 * 24, 0)
+
+
 def test_a_stalled_compaction_keeps_a_table_that_no_file_leaves_from_being_swept() -> None:
     files, swept = TableFiles(version=1, live=live(100)), NOW - 31 * DAY
     assert isinstance(plan(files, replace(NEW, swept_at=swept)), Vacuum)
