@@ -165,6 +165,17 @@ def is_safe(observed: ObservedState, decision: Decision) -> bool:
             return False
 
 
+def how_long_kept(observed: ObservedState) -> timedelta | None:
+    """How long files stay that left the table; None where that cannot be read.
+
+    By its property, and no shorter than by the policy: the property follows with the next batch.
+    """
+    if not isinstance(observed.log, TableLog) or not isinstance(observed.policy, TablePolicy):
+        return None
+    kept = kept_for(observed.log.properties)
+    return None if kept is None else max(kept, observed.policy.retention)
+
+
 def commits_since_survey(observed: ObservedState) -> int:
     """How many versions the log has that no survey has seen."""
     log, known = observed.log, observed.control.maintenance
@@ -190,8 +201,7 @@ def _is_vacuum_due(
     observed: ObservedState, known: Maintenance, beyond: timedelta = timedelta()
 ) -> bool:
     """By what the last survey found, as far as only time has passed since."""
-    assert isinstance(observed.log, TableLog)
-    kept = kept_for(observed.log.properties)
+    kept = how_long_kept(observed)
     if kept is None or known.dead_since is None or known.found is None:
         return False
     portion = portion_of(known.found.dead_files, _policy(observed), kept)

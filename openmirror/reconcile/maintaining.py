@@ -14,7 +14,7 @@ from openmirror.errors import (
     words_of,
 )
 from openmirror.plan import plan
-from openmirror.plan.maintaining import may_maintain, removal_due
+from openmirror.plan.maintaining import how_long_kept, may_maintain, removal_due
 from openmirror.plan.maintenance import plan_maintenance
 from openmirror.plan.maintenance_steps import (
     MaintenanceStep,
@@ -24,7 +24,6 @@ from openmirror.plan.maintenance_steps import (
     Vacuum,
 )
 from openmirror.plan.observed import ObservedState, TablePolicy
-from openmirror.plan.retention import kept_for
 from openmirror.plan.soft_deletes import marks
 from openmirror.plan.transitions.maintained import (
     Survey,
@@ -65,10 +64,8 @@ def survey(ports: RootPorts, observed: ObservedState) -> Survey | None:
     if not isinstance(found, TableFiles):
         return None
     files = replace(found, clustered=bool(log.clustering))
-    kept, known = kept_for(log.properties), observed.control.maintenance or Maintenance()
+    kept, known = how_long_kept(observed), observed.control.maintenance or Maintenance()
     now = ports.clock()
-    if kept is not None and kept < policy.retention:
-        kept = policy.retention  # the property follows with the next batch
     step = plan_maintenance(files, known, policy.maintenance, kept, now)
     return Survey(files=files, step=step, policy=policy.maintenance, kept=kept, at=now)
 

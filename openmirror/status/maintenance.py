@@ -6,13 +6,11 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from openmirror.plan import ObservedState
-from openmirror.plan.maintaining import commits_since_survey
+from openmirror.plan.maintaining import commits_since_survey, how_long_kept
 from openmirror.plan.maintenance_steps import MaintenanceMode
 from openmirror.plan.observed import TablePolicy
-from openmirror.plan.retention import kept_for
 from openmirror.status.words import Warn, Word, at_second, iso
 from openmirror.table.control import Maintenance, StepDone
-from openmirror.table.log import TableLog
 
 _FAILURES = 3
 _COMMITS = 10
@@ -46,8 +44,7 @@ def _reasons(observed: ObservedState, known: Maintenance) -> Iterator[str]:
     commits = commits_since_survey(observed)
     if commits >= _COMMITS * observed.policy.maintenance.pressing_commits:
         yield f"its files were not surveyed for {commits} commits"
-    log = observed.log
-    kept = kept_for(log.properties) if isinstance(log, TableLog) else None
+    kept = how_long_kept(observed)
     if kept and known.dead_since and observed.at - known.dead_since > kept + _OVERDUE:
         yield f"files that left the table on {at_second(known.dead_since)} are not deleted yet"
 

@@ -521,6 +521,24 @@ def test_the_longer_of_the_tables_retention_and_the_policys_holds(
     assert min(step.hours for step in steps) == hours
 
 
+def test_a_policy_that_keeps_files_longer_counts_before_the_property_follows() -> None:
+    world = Maintained(settings={"tables": {"dbo.orders": {"retentionInDays": 30}}})
+    read = world.ports.logs.read
+
+    class Logs:
+        def read(self, table: StorePath) -> object:
+            log = read(table)
+            return replace(log, properties={}) if isinstance(log, TableLog) else log
+
+    world.ports = replace(world.ports, logs=Logs())  # type: ignore[arg-type]
+    removed(world, timedelta(hours=1))
+    world.turns()
+    assert world.known.dead_since is not None
+    world.clock.turn(10 * DAY)
+    assert world.due is Due.NOT
+    assert not [one for one in statuses(world).warnings if "not deleted yet" in one.detail]
+
+
 @pytest.mark.parametrize(
     ("commits", "asked", "steps"), [(30, False, 0), (30, True, 4), (200, False, 1)]
 )
