@@ -26,6 +26,8 @@ HOSTILE = {
     "spark.sql.parquet.outputTimestampType": "INT96",
     "spark.sql.parquet.writeLegacyFormat": "true",
     "spark.sql.sources.partitionOverwriteMode": "DYNAMIC",
+    "spark.databricks.delta.allowArbitraryProperties.enabled": "false",
+    "spark.databricks.delta.deletionVectors.useMetadataRowIndex": "false",
     "spark.databricks.delta.properties.defaults.enableDeletionVectors": "true",
     "spark.databricks.delta.properties.defaults.columnMapping.mode": "name",
     "spark.databricks.delta.schema.autoMerge.enabled": "true",
