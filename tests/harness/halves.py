@@ -1,7 +1,7 @@
 """All tests in two processes side by side, both heard as they go: `python -m tests.harness.halves`.
 
-Those that need Spark share one session, and much of their time they wait for it. A few stand in the
-other half than the one of their kind, so that neither half has much longer to go than the other.
+Those that need Spark share one session, and much of their time they wait for it. A few of them go
+with all others, so that neither half has much longer to go.
 """
 
 from __future__ import annotations
@@ -47,8 +47,6 @@ _WITH_SOURCES = (
 )
 """But for these: they wait for databases and brokers, which the other half has for more tests, and
 which cost as much as the session that it has for them."""
-_WITHOUT_SPARK = ("tests/conformance", "tests/text")
-"""Where all tests are in the half with Spark, also those that do without it."""
 HALVES: Mapping[str, Sequence[str]] = {
     "spark": (*_PYTEST, "-m", f"half_with_spark and {_ALL}", *_WITH_SPARK),
     "other": (*_PYTEST, "-m", f"not half_with_spark and {_ALL}"),
@@ -69,9 +67,7 @@ def is_in_the_half_with_spark(test: str, *, needs_spark: bool) -> bool:
     Raises:
         ValueError: neither half would run it
     """
-    if not needs_spark:
-        return test.startswith(_WITHOUT_SPARK)
-    if test.startswith(_WITH_SOURCES):
+    if not needs_spark or test.startswith(_WITH_SOURCES):
         return False
     if not test.startswith(_WITH_SPARK):
         raise ValueError(f"{test} needs Spark: name its place in {__name__}")
