@@ -384,7 +384,7 @@ def _whoever_ends_takes_all_away() -> list[Patch]:
 
 
 def _only_the_policy_keeps_files() -> list[Patch]:
-    return [(maintaining, "kept_for", lambda _: timedelta())]
+    return [(maintaining, "how_long_kept", lambda observed: observed.policy.retention)]
 
 
 def _compaction_comes_first() -> list[Patch]:
