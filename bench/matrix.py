@@ -20,6 +20,7 @@ from bench.cases.running import Running
 from bench.ending import ended_cleanly
 from bench.figures import Measured
 from bench.measuring import load, machine
+from bench.options import refuse_given
 from bench.report import Report, as_values, markdown, rows_of, show
 from bench.scale import FULL, QUICK, Scale
 from bench.targets import TARGETS, verdicts_on
@@ -38,18 +39,6 @@ def chosen(text: str | None) -> list[Case]:
     if unknown := [name for name in named if name not in _NAMES]:
         raise typer.BadParameter(f"there is no case {unknown[0]!r}; there are {', '.join(_NAMES)}")
     return [case for case in CASES if case.name in named]
-
-
-def refuse_given(ctx: typer.Context, why: str, *names: str) -> None:
-    """Refuse options of these names, or any option, of a command line that would ignore them.
-
-    Raises typer.BadParameter.
-    """
-    for parameter in ctx.command.params:
-        source = ctx.get_parameter_source(parameter.name or "")
-        is_named = not names or parameter.name in names
-        if is_named and source is not None and source.name == "COMMANDLINE":
-            raise typer.BadParameter(why, ctx, parameter)
 
 
 def bench(

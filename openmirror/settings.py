@@ -398,18 +398,18 @@ def variable(name: str) -> str:
     return PREFIX + name.upper()
 
 
-def refuse_unknown(variables: Iterable[str]) -> None:
-    """Raise CannotStart for a variable that sets nothing here.
+def refuse_unknown(names: Iterable[str]) -> None:
+    """Raise CannotStart for a name of no setting, as `--set` has them.
 
     What follows two underscores belongs to a connection.
     """
-    known = {variable(name) for name in Settings.model_fields}
-    unknown = [name for name in variables if name.partition("__")[0] not in known]
-    if unknown:
-        wrong = unknown[0].removeprefix(PREFIX)
-        near = get_close_matches(wrong.removeprefix(PREFIX).lower(), Settings.model_fields, 1)
+    for name in names:
+        field = name.partition("__")[0].lower()
+        if field in Settings.model_fields:
+            continue
+        near = get_close_matches(field.removeprefix(PREFIX.lower()), Settings.model_fields, 1)
         hint = f"; did you mean {near[0]}?" if near else ""
-        raise CannotStart(f"--set {wrong}: there is no such setting{hint} (docs/OPERATIONS.md)")
+        raise CannotStart(f"--set {name}: there is no such setting{hint} (docs/OPERATIONS.md)")
 
 
 def limits(settings: Settings) -> Limits:

@@ -31,8 +31,8 @@ class Arguments:
     """Whether it lands declared streams; None leaves that to the environment."""
     env: Mapping[str, str]
     """The environment, with what `--set` says over it."""
-    given: Sequence[str] = ()
-    """The variables that `--set` names."""
+    given: Sequence[str]
+    """The names of settings that `--set` has."""
 
 
 def parse(argv: Sequence[str], env: Mapping[str, str]) -> Arguments:
@@ -74,11 +74,12 @@ def parse(argv: Sequence[str], env: Mapping[str, str]) -> Arguments:
         help="a setting, as its environment variable without OPENMIRROR_",
     )
     found = parser.parse_args(argv)
-    options = {}
+    names, options = list[str](), dict[str, str]()
     for text in found.set:
         name, equals, value = text.partition("=")
         if not name or not equals:
             parser.error(f"--set {text!r} is not NAME=VALUE")
+        names.append(name)
         options[_variable(name)] = value
     return Arguments(
         root=found.root,
@@ -86,7 +87,7 @@ def parse(argv: Sequence[str], env: Mapping[str, str]) -> Arguments:
         continuous=found.continuous,
         relay=found.relay,
         env={**env, **options},
-        given=tuple(options),
+        given=names,
     )
 
 

@@ -103,16 +103,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
-        if not item.get_closest_marker("soak"):
+        if item.get_closest_marker("spark") and not item.get_closest_marker("soak"):
             _into_a_half(item)
     # They drain several tables at a time: last, when the half without Spark leaves them a core.
     items.sort(key=lambda item: item.name.startswith("test_the_engine_gives_what_a_vector_says"))
 
 
 def _into_a_half(item: pytest.Item) -> None:
-    needs_spark = item.get_closest_marker("spark") is not None
     try:
-        if is_in_the_half_with_spark(item.nodeid, needs_spark=needs_spark):
+        if is_in_the_half_with_spark(item.nodeid):
             item.add_marker(pytest.mark.half_with_spark)
     except ValueError as error:
         raise pytest.UsageError(str(error)) from None

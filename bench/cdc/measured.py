@@ -19,8 +19,8 @@ from bench.cdc import loads, seen
 from bench.cdc.following import by_hand, ours
 from bench.cdc.idle import BUSY, IDLE, IdleCost, idle_cost
 from bench.cdc.landing import landed_per_second
-from bench.matrix import refuse_given
 from bench.measuring import load, machine
+from bench.options import refuse_given
 from openmirror.cdc.capture.settings import DatabaseUrl
 from standins.postgres import connected, postgres_server
 

@@ -19,7 +19,7 @@ from openmirror.plan.maintenance_steps import (
     Vacuum,
     full_cube,
 )
-from openmirror.table.control import FORGOTTEN_STEP, Maintenance, StepKind
+from openmirror.table.control import FORGOTTEN_STEP, Maintenance, StepBegun, StepKind
 
 _HOUR, _DAY = timedelta(hours=1), timedelta(days=1)
 _SWEEP = timedelta(days=30)
@@ -220,17 +220,14 @@ def _vacuum(
         return Nothing(remark="how long removed files are kept cannot be read: see the property")
     asked, since = known.asked, dead_since(files, known, kept, now)
     wants_full = bool(asked and asked.full)
-    # Files of a compaction that stalls are named by no version yet, and may be one day.
-    stalled = known.begun if known.begun and known.begun.bound and not wants_full else None
     # Killed writers leave files of no version, also where none is ever removed.
-    sweeps = is_sweep_due(known, now) and not wants_full
-    if since is None and not (wants_full or sweeps):
-        return Nothing()
+    sweeps = wants_full or is_sweep_due(known, now)
     portion = portion_of(len(files.dead), policy, kept)
-    is_early = since is not None and now - since < kept + (timedelta() if asked else portion)
-    if is_early and not (wants_full or sweeps):
+    enough = kept + (timedelta() if asked else portion)
+    if not sweeps and (since is None or now - since < enough):
         return Nothing()
-    if stalled is not None and not files.names_all_dead:
+    stalled = _stalled(known)
+    if stalled is not None and not (wants_full or files.names_all_dead):
         began = f"{stalled.at:%Y-%m-%d %H:%M}"
         what = f"a compaction that began {began} may be stalled"
         if stalled.number == FORGOTTEN_STEP:
@@ -240,7 +237,7 @@ def _vacuum(
             "`openmirror maintain --full` once every runner of then has ended"
         )
     since = since or now - kept
-    full = wants_full or sweeps or not files.names_all_dead
+    full = sweeps or not files.names_all_dead
     behind = timedelta() if wants_full else now - since - portion
     hours = max(ceil(kept / _HOUR), int(behind / _HOUR))
     through = now - timedelta(hours=hours)
@@ -255,10 +252,14 @@ def _vacuum(
 
 
 def is_sweep_due(known: Maintenance, now: datetime) -> bool:
-    """Whether files of no version may be searched for: there were none for a month, and no stalled
-    compaction has some that it may yet commit."""
-    is_stalled = known.begun is not None and bool(known.begun.bound)
-    return not is_stalled and now - (known.swept_at or now) > _SWEEP
+    """Whether files of no version are to be searched for: nobody has done so for long, and no
+    stalled compaction has some that it may yet commit."""
+    return _stalled(known) is None and now - (known.swept_at or now) > _SWEEP
+
+
+def _stalled(known: Maintenance) -> StepBegun | None:
+    """A compaction that has begun and not ended: no version names its files yet, one day may."""
+    return known.begun if known.begun and known.begun.bound else None
 
 
 def portion_of(dead: int, policy: MaintenancePolicy, kept: timedelta) -> timedelta:

@@ -26,6 +26,7 @@ class Troubles:
         self._lock = threading.Lock()
         self._failed: dict[str, str] = {}
         self._counts: dict[str, int] = {}
+        self._unobserved: dict[str, str] = {}
 
     def add(self, what: object, reason: str) -> int:
         """It failed again; answers how often in a row."""
@@ -34,9 +35,15 @@ class Troubles:
             count = self._counts[str(what)] = self._counts.get(str(what), 0) + 1
         return count
 
+    def unobserved(self, found: Mapping[str, str]) -> None:
+        """What a pass over all tables could not observe, and why; in place of the last one's."""
+        with self._lock:
+            self._unobserved = dict(found)
+
     def end(self, what: object) -> None:
         """It went well, or is no longer ours to try."""
         with self._lock:
+            self._unobserved.pop(str(what), None)
             self._failed.pop(str(what), None)
             self._counts.pop(str(what), None)
 
@@ -48,4 +55,4 @@ class Troubles:
     def all(self) -> dict[str, str]:
         """Everything whose last try failed, and why."""
         with self._lock:
-            return dict(self._failed)
+            return {**self._unobserved, **self._failed}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -94,8 +94,6 @@ class Runner:
         self._leases = TableLeases(ports, leases)
         self._attempts = Attempts()
         self._troubles = Troubles()
-        self._unread: frozenset[str] = frozenset()
-        """Mirrors, folders and tables that the last sweep could not observe."""
         self._swept = threading.Event()
         self._sweep_due: float | None = None
         self._waiting = threading.Event()
@@ -290,19 +288,11 @@ class Runner:
             raise
         else:
             self._troubles.end("the sweep")
-            self._note_unread(swept.unreadable)
+            self._troubles.unobserved(swept.unreadable)
             for folder in swept.woken:
                 self._ports.emit(SweepFoundWork(folder))
         finally:
             self._swept.set()
-
-    def _note_unread(self, unreadable: Mapping[str, str]) -> None:
-        """What this sweep could not observe failed: no worker will ever try it."""
-        for what in self._unread - unreadable.keys():
-            self._troubles.end(what)
-        for what, reason in unreadable.items():
-            self._troubles.add(what, reason)
-        self._unread = frozenset(unreadable)
 
     def _publish(self) -> None:
         """Write status a last time; whoever comes next writes it too."""

@@ -61,13 +61,12 @@ _PATIENCE = 20.0
 """Seconds in which an interrupted half ends by itself."""
 
 
-def is_in_the_half_with_spark(test: str, *, needs_spark: bool) -> bool:
-    """`test` is a test by its node ID.
+def is_in_the_half_with_spark(test: str) -> bool:
+    """Where a test that needs Spark is gone through; `test` is its node ID.
 
-    Raises:
-        ValueError: neither half would run it
+    Raises ValueError where neither half would run it.
     """
-    if not needs_spark or test.startswith(_WITH_SOURCES):
+    if test.startswith(_WITH_SOURCES):
         return False
     if not test.startswith(_WITH_SPARK):
         raise ValueError(f"{test} needs Spark: name its place in {__name__}")
