@@ -48,8 +48,8 @@ def in_words(known: Maintenance, now: datetime) -> str:
         parts.append(f"marked rows removed up to {clock_time(known.removed_through, now)}")
     if known.asked:
         parts.append(f"asked for by {known.asked.by}")
-    if known.failed:
-        parts.append(f"failed {known.failed.count} times, the last: {known.failed.error}")
+    for failed in filter(None, (known.failed, known.failed_removal)):
+        parts.append(f"failed {failed.count} times, the last: {failed.error}")
     return "; ".join(parts) or "its files were not surveyed yet"
 
 

@@ -120,7 +120,8 @@ def _policy(
         ),
         clustering=None if clustering is None else tuple(clustering),
         retention=timedelta(days=own.retention_in_days or fabric.retention_in_days),
-        short_retention=bool(_first(own.short_retention, mirror.short_retention)),
+        asks_retention=bool(own.retention_in_days)
+        or "retention_in_days" in fabric.model_fields_set,
         maintenance=_maintenance(mirror, own),
         drop_grace=_first(own.drop_grace, mirror.drop_grace),
         quiet_period=_first(own.quiet_period, mirror.quiet_period),

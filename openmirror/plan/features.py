@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from openmirror.plan.maintenance_steps import MIB, MaintenanceMode
 from openmirror.plan.observed import OnceLarge, TablePolicy
-from openmirror.plan.retention import FORGETS_TRANSACTIONS, KEPT, to_set
+from openmirror.plan.retention import FORGETS_TRANSACTIONS, KEPT, is_longer_by_hand, to_set
 from openmirror.protocol.names import fold_case
 from openmirror.protocol.schema import Column, SchemaUnion, TableSchema
 from openmirror.table.log import TableLog
@@ -58,7 +58,7 @@ def features_of_new(policy: TablePolicy, schema: TableSchema) -> TableFeatures:
     if _has_zoneless(schema):
         # The table that is replaced may be one without.
         properties[ZONELESS_TIMESTAMPS] = "supported"
-    properties |= _kept(policy, {})
+    properties |= to_set(policy.retention, {})
     return TableFeatures(tuple(properties.items()), clustered_by(policy, schema, {}))
 
 
@@ -76,7 +76,7 @@ def features_of(
     }
     if _has_zoneless(union.schema) and not _has_zoneless(log.schema):
         properties[ZONELESS_TIMESTAMPS] = "supported"
-    properties |= _kept(policy, log.properties)
+    properties |= to_set(policy.retention, log.properties)
     clustering = log.clustering
     if policy.clustering is not None:
         # A column that comes with this batch is there for the next one.
@@ -114,6 +114,12 @@ def unmet(policy: TablePolicy, log: TableLog) -> Iterator[str]:
         yield f"enableDeltaChangeDataFeed: {refusal}"
     if policy.deletion_vectors is True and (refusal := _vectors_refusal(log.schema)):
         yield f"deletionVectors: {refusal}"
+    if policy.asks_retention and is_longer_by_hand(policy.retention, log.properties):
+        yield (
+            f"retentionInDays: somebody else has set the property {KEPT} to "
+            f"{log.properties[KEPT]!r}, which is longer and so holds: unset it to have "
+            f"{policy.retention.days} days"
+        )
     if _waits_for_a_survey(policy) and not is_on(log.properties, DELETION_VECTORS):
         yield (
             "deletionVectors: auto goes by surveys of the table's files, and there is none before "
@@ -139,11 +145,6 @@ def _wanted(policy: TablePolicy, schema: TableSchema, live_bytes: int) -> dict[s
         feed = False
     asked = {DELETION_VECTORS: vectors, CHANGE_DATA_FEED: feed}
     return {key: on for key, on in asked.items() if on is not None}
-
-
-def _kept(policy: TablePolicy, properties: Mapping[str, str]) -> dict[str, str]:
-    kept = to_set(policy.retention, properties, may_shorten=policy.short_retention)
-    return {} if kept is None else {KEPT: kept}
 
 
 def _flag(on: bool) -> str:

@@ -11,7 +11,7 @@ from openmirror.plan.maintenance_steps import MaintenanceMode, MaintenancePolicy
 from openmirror.plan.observed import DeletePolicy, ObservedState, TablePolicy
 from openmirror.plan.retention import kept_for
 from openmirror.plan.soft_deletes import marks
-from openmirror.table.control import Act, BatchKind, Maintenance
+from openmirror.table.control import Act, BatchKind, Maintenance, StepFailed
 from openmirror.table.log import TableLog
 
 _LEFT_ALONE = timedelta(hours=1)
@@ -57,7 +57,7 @@ def removal_due(observed: ObservedState, decision: Decision) -> RemoveMarked | N
     if not is_safe(observed, decision):
         return None
     known = observed.control.maintenance or Maintenance()
-    if _backs_off(known, observed.at):
+    if _backs_off(known.failed_removal, observed.at):
         return None
     if allowed := _allowed(observed):
         is_done = known.removed_through is not None and known.removed_through >= allowed.at
@@ -90,7 +90,7 @@ def _is_overdue(observed: ObservedState, removal: RemoveMarked) -> bool:
 def is_asked_for(observed: ObservedState, decision: Decision) -> bool:
     """Whether an operator's request can be carried out now."""
     known = observed.control.maintenance
-    if known is None or known.asked is None or _backs_off(known, observed.at):
+    if known is None or known.asked is None or _backs_off(known.failed, observed.at):
         return False
     return isinstance(decision, Idle) and may_maintain(observed, decision)
 
@@ -100,13 +100,13 @@ def survey_is_due(observed: ObservedState, decision: Decision) -> bool:
     if not isinstance(decision, Idle) or not may_maintain(observed, decision):
         return False
     known, policy = observed.control.maintenance, _policy(observed)
+    commits = commits_since_survey(observed)
     if known is None:
-        return commits_since_survey(observed) >= policy.every_commits
-    if _backs_off(known, observed.at):
+        return commits >= policy.every_commits or _was_left_alone(observed)
+    if _backs_off(known.failed, observed.at):
         return False
     if known.again:
         return True
-    commits = commits_since_survey(observed)
     if commits >= policy.every_commits or (commits and _has_aged(observed, known, _DAY)):
         return True
     if not _has_aged(observed, known):
@@ -117,7 +117,7 @@ def survey_is_due(observed: ObservedState, decision: Decision) -> bool:
 def is_pressing(observed: ObservedState, decision: Decision) -> bool:
     """Whether a table is to be surveyed that has a batch waiting, as it never has none."""
     known = observed.control.maintenance
-    if not may_maintain(observed, decision) or (known and _backs_off(known, observed.at)):
+    if not may_maintain(observed, decision) or (known and _backs_off(known.failed, observed.at)):
         return False
     if commits_since_survey(observed) >= _policy(observed).pressing_commits:
         return True
@@ -197,6 +197,13 @@ def _has_aged(
     return known.found is not None and observed.at - known.found.at > more_than
 
 
+def _was_left_alone(observed: ObservedState) -> bool:
+    """Whether the newest batch is so old that its table, never surveyed, will see few others."""
+    newest = observed.log.batch_record if isinstance(observed.log, TableLog) else None
+    at = newest.committed_at if newest else None
+    return at is not None and observed.at - at > _DAY
+
+
 def _is_vacuum_due(
     observed: ObservedState, known: Maintenance, beyond: timedelta = timedelta()
 ) -> bool:
@@ -208,8 +215,8 @@ def _is_vacuum_due(
     return observed.at - known.dead_since >= kept + portion + beyond
 
 
-def _backs_off(known: Maintenance, now: datetime) -> bool:
-    if known.failed is None:
+def _backs_off(failed: StepFailed | None, now: datetime) -> bool:
+    if failed is None:
         return False
-    doublings = min(known.failed.count - 1, 16)
-    return now - known.failed.at < min(_FIRST_DELAY * (1 << doublings), _LONGEST_DELAY)
+    doublings = min(failed.count - 1, 16)
+    return now - failed.at < min(_FIRST_DELAY * (1 << doublings), _LONGEST_DELAY)

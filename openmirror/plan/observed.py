@@ -121,8 +121,8 @@ class TablePolicy:
     clustering: tuple[str, ...] | None = None
     retention: timedelta = timedelta(days=7)
     """How long a dropped table is kept, and of others the files that left the table."""
-    short_retention: bool = False
-    """Whether less than seven days is meant."""
+    asks_retention: bool = False
+    """Whether mirroring.json says so, and it is not the default."""
     maintenance: MaintenancePolicy = field(default_factory=MaintenancePolicy)
     drop_grace: timedelta | None = None
     """None: as in `Limits`; the same for `quiet_period`."""

@@ -7,12 +7,19 @@ from collections.abc import Mapping
 from datetime import timedelta
 
 KEPT = "delta.deletedFileRetentionDuration"
+OURS = "openmirror.deletedFileRetentionDuration"
+"""What we set `KEPT` to last: another value there is somebody else's."""
+LOG_KEPT = "delta.logRetentionDuration"
 FORGETS_TRANSACTIONS = "delta.setTransactionRetentionDuration"
 """Never ours: with it a log forgets transactions by age, and what they applied comes again."""
 
 USUAL = timedelta(days=7)
 """Delta's default. A reader, or a runner that stalls, may be busy with a file for as long."""
 SHORTEST = timedelta(days=1)
+_LOG_USUAL = timedelta(days=30)
+"""How long Delta keeps a log by itself."""
+_BEHIND = timedelta(days=7)
+"""A log that ends before a VACUUM comes does not name what that deletes: it lists the folder."""
 
 _INTERVAL = re.compile(r"\s*(?:interval\s+)?((?:\d+\s+[a-z]+\s*)+)\Z", re.IGNORECASE)
 _UNITS = ("week", "day", "hour", "minute", "second", "millisecond", "microsecond")
@@ -43,12 +50,20 @@ def in_words_of_delta(kept: timedelta) -> str:
     return f"interval {kept.days} days"
 
 
-def to_set(kept: timedelta, properties: Mapping[str, str], *, may_shorten: bool) -> str | None:
-    """What the property has to become for a policy; None when it may stay as it is.
+def to_set(kept: timedelta, properties: Mapping[str, str]) -> dict[str, str]:
+    """The properties that a policy asks for and the table does not have so.
 
-    A longer one that somebody set by hand is left, unless the policy says that it may be short.
+    A longer retention than that stays where somebody else has set it, and so does any of the log.
     """
-    now = kept_for(properties)
-    if now is not None and (now == kept or (now > kept and not may_shorten)):
-        return None
-    return in_words_of_delta(kept)
+    due = {}
+    if kept_for(properties) != kept and not is_longer_by_hand(kept, properties):
+        due = dict.fromkeys((KEPT, OURS), in_words_of_delta(kept))
+    if kept + _BEHIND > _LOG_USUAL and LOG_KEPT not in properties:
+        due[LOG_KEPT] = in_words_of_delta(kept + _BEHIND)
+    return due
+
+
+def is_longer_by_hand(kept: timedelta, properties: Mapping[str, str]) -> bool:
+    """Whether the table keeps files longer than a policy asks, as somebody else has set."""
+    now, text = kept_for(properties), properties.get(KEPT)
+    return now is not None and now > kept and text is not None and text != properties.get(OURS)

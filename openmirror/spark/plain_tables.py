@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from openmirror.plan.features import CHANGE_DATA_FEED, DELETION_VECTORS, has_change_feed, is_on
-from openmirror.plan.retention import KEPT
+from openmirror.plan.retention import KEPT, LOG_KEPT
 from openmirror.protocol.schema import TableSchema
 
 _FEATURES = frozenset({"appendOnly", "invariants", "timestampNtz"})
@@ -27,10 +27,10 @@ _NEWEST_WITHOUT_MORE = 2
 _SILENT = frozenset(
     {
         KEPT,
+        LOG_KEPT,
         "delta.checkpointInterval",
         "delta.enableExpiredLogCleanup",
         "delta.feature.timestampNtz",
-        "delta.logRetentionDuration",
         "delta.minReaderVersion",
         "delta.minWriterVersion",
     }

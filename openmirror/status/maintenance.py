@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
+from itertools import chain
 
 from openmirror.plan import ObservedState
 from openmirror.plan.maintaining import commits_since_survey, how_long_kept
 from openmirror.plan.maintenance_steps import MaintenanceMode
 from openmirror.plan.observed import TablePolicy
 from openmirror.status.words import Warn, Word, at_second, iso
-from openmirror.table.control import Maintenance, StepDone
+from openmirror.table.control import Maintenance, StepDone, StepFailed
 
 _FAILURES = 3
 _COMMITS = 10
@@ -21,10 +22,12 @@ _OVERDUE = timedelta(days=3)
 def behind(observed: ObservedState) -> Iterator[Warn]:
     """The warning of a table whose debt grows, and why, where a runner is to maintain it."""
     policy, known = observed.policy, observed.control.maintenance
-    is_auto = isinstance(policy, TablePolicy) and policy.maintenance.mode is MaintenanceMode.AUTO
-    if known is None or not is_auto:
+    if known is None or not isinstance(policy, TablePolicy):
         return
-    for reason in _reasons(observed, known):
+    reasons = _failures(known.failed_removal)  # which a runner does, whoever maintains the files
+    if policy.maintenance.mode is MaintenanceMode.AUTO:
+        reasons = chain(reasons, _reasons(observed, known))
+    for reason in reasons:
         yield Warn(
             Word.MAINTENANCE_BEHIND,
             reason,
@@ -36,9 +39,7 @@ def behind(observed: ObservedState) -> Iterator[Warn]:
 
 def _reasons(observed: ObservedState, known: Maintenance) -> Iterator[str]:
     assert isinstance(observed.policy, TablePolicy)
-    if known.failed and known.failed.count >= _FAILURES:
-        at = at_second(known.failed.at)
-        yield f"{known.failed.count} steps failed in a row, the last on {at}: {known.failed.error}"
+    yield from _failures(known.failed)
     if known.found and known.found.remark and not known.again:
         yield known.found.remark
     commits = commits_since_survey(observed)
@@ -47,6 +48,12 @@ def _reasons(observed: ObservedState, known: Maintenance) -> Iterator[str]:
     kept = how_long_kept(observed)
     if kept and known.dead_since and observed.at - known.dead_since > kept + _OVERDUE:
         yield f"files that left the table on {at_second(known.dead_since)} are not deleted yet"
+
+
+def _failures(failed: StepFailed | None) -> Iterator[str]:
+    if failed and failed.count >= _FAILURES:
+        at = at_second(failed.at)
+        yield f"{failed.count} steps failed in a row, the last on {at}: {failed.error}"
 
 
 def maintenance_json(known: Maintenance) -> dict[str, object]:
@@ -66,7 +73,7 @@ def maintenance_json(known: Maintenance) -> dict[str, object]:
         "compacted": _done_json(known.compacted),
         "vacuumed": _done_json(known.vacuumed),
         "removedThrough": iso(known.removed_through) if known.removed_through else None,
-        "failures": known.failed.count if known.failed else 0,
+        "failures": sum(one.count for one in (known.failed, known.failed_removal) if one),
     }
 
 

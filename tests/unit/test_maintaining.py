@@ -442,6 +442,17 @@ def test_a_few_commits_are_surveyed_after_a_day_and_a_table_at_rest_is_swept_aft
     assert world.due is Due.NOT
 
 
+def test_a_table_of_a_few_commits_is_surveyed_once_it_was_left_alone_for_a_day() -> None:
+    """Or nobody would ever search for the files that its killed writers left."""
+    world = Maintained(batches=1)
+    assert world.due is Due.NOT
+    world.clock.turn(timedelta(hours=25))
+    assert world.due is Due.WHEN_IDLE
+    world.turns()
+    assert world.known.found is not None
+    assert world.due is Due.NOT
+
+
 def test_a_compaction_that_commits_and_leaves_its_files_is_not_done_for_ever() -> None:
     world = Maintained()
     assert world.turns() == 1

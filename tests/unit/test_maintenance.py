@@ -20,7 +20,7 @@ from openmirror.plan.maintenance_steps import (
     TableFiles,
     Vacuum,
 )
-from openmirror.plan.retention import KEPT, kept_for, to_set
+from openmirror.plan.retention import KEPT, LOG_KEPT, OURS, kept_for, to_set
 from openmirror.plan.transitions.maintained import (
     Survey,
     Underway,
@@ -421,22 +421,38 @@ def test_how_long_removed_files_are_kept_is_read_from_the_table(
 
 
 @pytest.mark.parametrize(
-    ("policy", "table", "may_shorten", "expected"),
+    ("policy", "table", "ours", "expected"),
     [
-        (7, None, False, None),
-        (30, None, False, "interval 30 days"),
-        (7, "interval 30 days", False, None),
-        (2, None, False, None),
-        (2, None, True, "interval 2 days"),
-        (7, "interval 2 days", False, "interval 7 days"),
-        (7, "a while", False, "interval 7 days"),
+        (7, None, None, None),
+        (7, "interval 7 days", None, None),
+        (14, None, None, 14),
+        (2, None, None, 2),
+        (7, "interval 2 days", None, 7),
+        (7, "a while", None, 7),
+        # As it was asked for before: a shorter one now follows that as well.
+        (7, "interval 14 days", "interval 14 days", 7),
+        (2, "interval 7 days", "interval 7 days", 2),
+        # As somebody else has set it, or changed ours.
+        (7, "interval 14 days", None, None),
+        (2, "interval 7 days", None, None),
+        (7, "interval 20 days", "interval 14 days", None),
     ],
 )
-def test_the_property_is_only_ever_made_longer_unless_a_short_one_is_meant(
-    policy: int, table: str | None, may_shorten: bool, expected: str | None
+def test_only_what_was_set_here_is_ever_made_shorter(
+    policy: int, table: str | None, ours: str | None, expected: int | None
 ) -> None:
-    properties = {} if table is None else {KEPT: table}
-    assert to_set(timedelta(days=policy), properties, may_shorten=may_shorten) == expected
+    properties = {k: v for k, v in ((KEPT, table), (OURS, ours)) if v is not None}
+    found = to_set(timedelta(days=policy), properties)
+    text = f"interval {expected} days"
+    assert found == ({} if expected is None else {KEPT: text, OURS: text})
+
+
+def test_a_log_is_kept_for_longer_than_the_files_that_it_names() -> None:
+    """Or each VACUUM would list the folder, and none would come beside a stalled compaction."""
+    assert to_set(timedelta(days=30), {})[LOG_KEPT] == "interval 37 days"
+    assert to_set(timedelta(days=24), {})[LOG_KEPT] == "interval 31 days"
+    assert LOG_KEPT not in to_set(timedelta(days=23), {})
+    assert LOG_KEPT not in to_set(timedelta(days=30), {LOG_KEPT: "interval 5 days"})
 
 
 def test_files_with_the_same_share_of_deleted_rows_are_taken_together() -> None:

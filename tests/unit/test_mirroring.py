@@ -133,7 +133,7 @@ def test_every_switch_is_set_for_the_mirror_and_for_a_table_over_it() -> None:
         change_data_feed=True,
         clustering=("id",),
         retention=timedelta(days=3),
-        short_retention=True,
+        asks_retention=True,
         maintenance=MaintenancePolicy(mode=MaintenanceMode.OFF, small_files=3, deleted_rows=0.5),
         drop_grace=timedelta(hours=2),
         quiet_period=timedelta(seconds=30),
@@ -153,6 +153,7 @@ def test_every_switch_is_set_for_the_mirror_and_for_a_table_over_it() -> None:
         change_data_feed=False,
         clustering=(),
         retention=timedelta(days=30),
+        asks_retention=True,
         maintenance=MaintenancePolicy(
             every_commits=1,
             pressing_commits=2,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -13,7 +14,13 @@ from openmirror.operate.requests import Operator, confirm_hard_deletes
 from openmirror.plan import Batch
 from openmirror.plan.decisions import Apply, Idle
 from openmirror.plan.maintaining import Due, survey_due
-from openmirror.plan.maintenance_steps import RemoveMarked
+from openmirror.plan.maintenance_steps import (
+    Compact,
+    LiveFile,
+    MaintenanceStep,
+    RemoveMarked,
+    TableFiles,
+)
 from openmirror.plan.soft_deletes import MARKS, marks
 from openmirror.ports import CommitResult, Step
 from openmirror.progress.tables import MaintenanceFailed, TableMaintained
@@ -23,6 +30,7 @@ from openmirror.reconcile.reconciliation import reconcile
 from openmirror.status import Word, table_status
 from openmirror.table import layout
 from openmirror.table.control import BatchKind, StepKind
+from openmirror.table.layout import StorePath
 from openmirror.table.log import TableLog
 from tests.harness.dying import Killed, dies_at
 from tests.harness.world import NO_GRACE, World
@@ -64,6 +72,16 @@ class Soft(World):
     def warned(self) -> list[str]:
         status = table_status(self.observed(ORDERS), self.decision(ORDERS))
         return [warning.code for warning in status.warnings]
+
+
+class SmallFiles:
+    """A DataFilesReader of tables with many small files."""
+
+    def data_files(self, table: StorePath) -> TableFiles:
+        return TableFiles(version=1, live=tuple(LiveFile(1000) for _ in range(30)))
+
+    def swept(self, table: StorePath, through: datetime) -> None:
+        raise AssertionError(f"{table} was swept through {through}")
 
 
 # --- The time -------------------------------------------------------------------------------------
@@ -287,7 +305,29 @@ def test_a_removal_that_fails_is_tried_again_later_and_stops_nothing() -> None:
     assert len(removed(world)) == 1
     known = world.control(ORDERS).maintenance
     assert known is not None
-    assert (known.begun, known.failed) == (None, None)
+    assert (known.begun, known.failed, known.failed_removal) == (None, None, None)
+
+
+def test_rows_that_cannot_be_removed_keep_no_file_from_its_own_maintenance() -> None:
+    world = Soft(purgeAfter="30d", maintenanceBounds={"everyCommits": 1})
+    asked: list[type] = []
+
+    def fail(_: StorePath, step: MaintenanceStep) -> CommitResult:
+        asked.append(type(step))
+        raise ValueError("no more space")
+
+    world.engine.maintain = fail  # type: ignore[method-assign]
+    world.ports = replace(world.ports, data_files=SmallFiles())
+    for _ in range(3):
+        assert not maintain_table(world.ports, world.engine, ORDERS)
+        assert not maintain_table(world.ports, world.engine, ORDERS)
+        world.clock.turn(DAY)
+    assert asked == [RemoveMarked, Compact] * 3
+    known = world.control(ORDERS).maintenance
+    assert known is not None
+    assert [f.count for f in (known.failed, known.failed_removal) if f] == [3, 3]
+    world.say(delete="soft", purgeAfter="30d", maintenance="off")
+    assert world.warned == [Word.MAINTENANCE_BEHIND], "whoever maintains the files"
 
 
 def test_a_removal_leaves_a_compaction_that_never_ended_in_the_document() -> None:

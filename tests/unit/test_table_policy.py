@@ -14,6 +14,7 @@ from openmirror.plan.decisions import Drop, Idle, Wait
 from openmirror.plan.features import LARGE, TableFeatures, features_of, features_of_new, unmet
 from openmirror.plan.maintenance_steps import MaintenanceMode, MaintenancePolicy
 from openmirror.plan.observed import OnceLarge, TablePolicy
+from openmirror.plan.retention import KEPT, OURS
 from openmirror.protocol.names import TableFolder
 from openmirror.protocol.rules import Broken
 from openmirror.protocol.schema import Column, ColumnType, TableSchema, in_table, union_schema
@@ -99,6 +100,21 @@ def test_deletion_vectors_come_by_themselves_once_a_table_is_large_and_never_go(
     for size in (0, LARGE):
         there = log("id", enableDeletionVectors="true")
         assert features_of(policy, union, there, size).properties == ()
+
+
+def test_a_longer_retention_by_somebody_else_is_a_warning_where_a_shorter_one_is_asked_for() -> (
+    None
+):
+    asked = TablePolicy(retention=timedelta(days=7), asks_retention=True)
+    there = log("id", deletedFileRetentionDuration="interval 30 days")
+    [words] = unmet(asked, there)
+    assert "30 days" in words
+    assert "unset it to have 7 days" in words
+    assert not list(unmet(replace(asked, retention=timedelta(days=30)), there))
+    assert not list(unmet(replace(asked, asks_retention=False), there))
+    ours = replace(there, properties={**there.properties, OURS: "interval 30 days"})
+    assert not list(unmet(asked, ours))
+    assert due(asked, ours).properties == ((KEPT, "interval 7 days"), (OURS, "interval 7 days"))
 
 
 def test_vectors_that_wait_for_surveys_which_nobody_makes_are_a_warning() -> None:

@@ -150,7 +150,7 @@ def ended(known: Maintenance, survey: Survey, underway: Underway, at: datetime) 
 def removed_marked(known: Maintenance, step: RemoveMarked, underway: Underway) -> Maintenance:
     """With marked rows that are gone; an earlier step that has not ended is as it was."""
     left = _begun_after(known, underway, underway.before)
-    return replace(known, again=True, removed_through=step.before, failed=None, begun=left)
+    return replace(known, again=True, removed_through=step.before, failed_removal=None, begun=left)
 
 
 def broken_off(known: Maintenance, underway: Underway) -> Maintenance:
@@ -173,16 +173,18 @@ def failed(
     known: Maintenance, kind: StepKind, underway: Underway, error: str, at: datetime
 ) -> Maintenance:
     """With a step of a kind that ended in an error."""
-    count = known.failed.count + 1 if known.failed else 1
-    left = _begun_after(known, underway, underway.before)
+    is_removal = kind is StepKind.REMOVE_MARKED
+    before = known.failed_removal if is_removal else known.failed
+    count = before.count + 1 if before else 1
     found = StepFailed(count=count, at=at, error=error[:500], kind=kind)
-    return replace(known, begun=left, failed=found)
+    known = replace(known, begun=_begun_after(known, underway, underway.before))
+    return replace(known, failed_removal=found) if is_removal else replace(known, failed=found)
 
 
 def asked_for(known: Maintenance | None, at: datetime, by: str, *, full: bool) -> Maintenance:
     """With an operator's request, in place of an earlier one."""
-    known = known or Maintenance()
-    return replace(known, asked=MaintenanceAsked(at=at, by=by, full=full), failed=None)
+    asked = MaintenanceAsked(at=at, by=by, full=full)
+    return replace(known or Maintenance(), asked=asked, failed=None, failed_removal=None)
 
 
 def _begun_after(

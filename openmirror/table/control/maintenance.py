@@ -112,4 +112,6 @@ class Maintenance:
     removed_through: datetime | None = None
     """Rows that were marked as deleted before this are removed."""
     failed: StepFailed | None = None
+    failed_removal: StepFailed | None = None
+    """Of marked rows: what cannot be deleted from keeps no file from being put together."""
     asked: MaintenanceAsked | None = None
