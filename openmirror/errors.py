@@ -23,6 +23,7 @@ A broken promise of a publisher or an operator is a value, `Problem`. Surprises 
 from __future__ import annotations
 
 import traceback
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -199,6 +200,18 @@ def words_of(error: BaseException) -> str:
 def reason_of(error: BaseException) -> str:
     """Why something failed: in its own words, if they were made for people."""
     return str(error) if isinstance(error, OpenmirrorError) else words_of(error)
+
+
+def is_debug(env: Mapping[str, str]) -> bool:
+    """Whether tracebacks are asked for; by the environment, as settings may be what is wrong."""
+    return env.get("OPENMIRROR_DEBUG", "").lower() in ("1", "true", "yes", "on")
+
+
+def shown(error: Exception, env: Mapping[str, str]) -> str:
+    """What a program that ends by an error shows of it; for debugging, where it came from too."""
+    if is_debug(env):
+        return "".join(traceback.format_exception(error)).rstrip()
+    return str(error) or type(error).__name__
 
 
 def disposition_of(error: BaseException, attempts: int) -> Disposition:

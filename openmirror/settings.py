@@ -343,7 +343,9 @@ class Settings(BaseModel):
         default=None,
         description="Where downloaded jars are kept; by default ~/.cache/openmirror.",
     )
-    debug: bool = Field(default=False, description="Show tracebacks of errors.")
+    debug: bool = Field(
+        default=False, description="Show tracebacks of errors that end a verb or a runner."
+    )
 
     @classmethod
     def load(cls, env: Mapping[str, str], overrides: Mapping[str, object] | None = None) -> Self:

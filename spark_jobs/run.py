@@ -25,13 +25,13 @@ def run(argv: Sequence[str], env: Mapping[str, str]) -> int:
     """The exit code of one run: 0, or 1 when something could not be done."""
     arguments = parse(argv, env)
     # After --help and wrong arguments, which need neither these nor what they import.
-    from openmirror.errors import OpenmirrorError
+    from openmirror.errors import OpenmirrorError, shown
     from spark_jobs.lines import say
 
     try:
         return _work(arguments)
     except OpenmirrorError as error:
-        say(str(error))
+        say(shown(error, arguments.env))
         return 1
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import traceback
 from typing import Annotated, Any
 
 import typer
@@ -30,7 +29,7 @@ from openmirror.cli.console import say_error
 from openmirror.cli.maintain_verb import maintain
 from openmirror.cli.publish_verb import publish
 from openmirror.cli.readers_verb import readers
-from openmirror.errors import OpenmirrorError, RootLocked
+from openmirror.errors import OpenmirrorError, RootLocked, is_debug, shown
 
 EXIT_FAILED = 1
 EXIT_LOCKED = 4
@@ -44,25 +43,14 @@ class Verbs(TyperGroup):
         try:
             return super().invoke(ctx)
         except OpenmirrorError as error:
-            _emit(error)
+            say_error(shown(error, os.environ))
             raise typer.Exit(
                 EXIT_LOCKED if isinstance(error, RootLocked) else EXIT_FAILED
             ) from error
         except OSError as error:
             # A full disk or a missing right: the message says all that a traceback would.
-            _emit(error)
+            say_error(shown(error, os.environ))
             raise typer.Exit(EXIT_FAILED) from error
-
-
-def _is_debug() -> bool:
-    return os.environ.get("OPENMIRROR_DEBUG", "").lower() in ("1", "true", "yes", "on")
-
-
-def _emit(error: Exception) -> None:
-    if _is_debug():
-        say_error("".join(traceback.format_exception(error)).rstrip())
-    else:
-        say_error(str(error) or type(error).__name__)
 
 
 # Plain help is both faster and easier to read in a log than boxes.
@@ -98,7 +86,7 @@ def _before_any_verb(
     ] = False,
 ) -> None:
     # An SDK's refusal is our one sentence already, and its warnings would be pages around it.
-    if not _is_debug():
+    if not is_debug(os.environ):
         for name in ("azure", "azure.identity"):
             logging.getLogger(name).setLevel(logging.CRITICAL)
 

@@ -65,12 +65,14 @@ def up(
     from openmirror import wiring
     from openmirror.cli.read_verbs import refuse_wrong_settings, warn_of_stopped
     from openmirror.cli.reporter import Reporter
-    from openmirror.cli.serve_verb import exposure, report_refusals, serving
+    from openmirror.cli.serve_verb import exposure, refuse_map_alone, report_refusals, serving
     from openmirror.cli.tables import Names, choose_mirrors, known_mirrors, no_mirrors
     from openmirror.wiring.streams import declared_streams
     from openmirror.wiring.telemetry import emitting
 
     settings = settings_for(root)
+    if serve:
+        refuse_map_alone(settings)
     ports = wiring.local_ports(settings)
     reporter = Reporter(progress_console(), Names(ports.store), ports.clock, verbose=verbose)
     watched = replace(ports, emit=reporter)

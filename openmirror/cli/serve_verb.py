@@ -175,6 +175,15 @@ def _check(
         raise CannotStart(f"{command[0]} is no option; to start it, write --run -- before it")
 
 
+def refuse_map_alone(settings: Settings) -> None:
+    """Raises CannotStart for names in OneLake where nobody stands for it."""
+    if settings.serve_map and not settings.serve_onelake:
+        raise CannotStart(
+            "OPENMIRROR_SERVE_MAP says what publishers call the mirrors in OneLake, and goes with "
+            "OPENMIRROR_SERVE_ONELAKE=true"
+        )
+
+
 def _run(settings: Settings, mirrors: list[str], command: list[str], run_by: RunBy) -> int:
     """Serve while the command runs; its exit code."""
     from openmirror import wiring

@@ -144,6 +144,12 @@ def test_what_cannot_be_served_says_why(root: Path, words: list[str], says: str)
     assert not (root / "landing" / "b").exists()
 
 
+def test_names_in_onelake_where_nobody_stands_for_it_are_refused(root: Path) -> None:
+    names = {"OPENMIRROR_SERVE_MAP": "a/b=sales"}
+    done = CliRunner().invoke(app, ["up", "--serve", "--root", str(root)], env=names)
+    assert (done.exit_code, "OPENMIRROR_SERVE_ONELAKE" in done.stderr) == (1, True)
+
+
 def test_a_root_without_mirrors_asks_for_one(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["serve", "--root", str(tmp_path), "--onelake", "--port", "0"])
     assert (done.exit_code, "add --mirror NAME to make one" in done.stderr) == (1, True)

@@ -59,7 +59,11 @@ def test_a_wrong_setting_is_named_before_anything_is_started(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert run(["--set", "workers=none"], {}) == 1
-    assert "OPENMIRROR_WORKERS" in capsys.readouterr().err
+    printed = capsys.readouterr().err
+    assert "OPENMIRROR_WORKERS" in printed
+    assert "Traceback" not in printed
+    assert run(["--set", "workers=none", "--set", "debug=true"], {}) == 1
+    assert "Traceback" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
