@@ -145,4 +145,4 @@ def _is_left(ports: RootPorts, folder: TableFolder) -> bool:
     from openmirror.reconcile.documents import Documents
 
     known = Documents(ports.store).table(folder).value.maintenance
-    return known is not None and known.asked is not None
+    return known is not None and bool(known.asked or known.failed_removal)

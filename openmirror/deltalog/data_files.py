@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 from openmirror.deltalog.actions import Damaged, LogAction, actions_of
@@ -25,7 +25,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ADD = ("path", "size", "stats", "deletionVector", "tags")
 _REMOVE = ("path", "size", "deletionTimestamp", "deletionVector")
 _WANTED = (*(f"add.{name}" for name in _ADD), *(f"remove.{name}" for name in _REMOVE))
-_CUBE = "ZCUBE_ID"
+_CUBE, _BY = "ZCUBE_ID", "ZCUBE_ZORDER_BY"
 _DELTA_LOG, _NOTE = "_delta_log", "_last_vacuum_info"
 _THROUGH = "latestCommitVersionOutsideOfRetentionWindow"
 
@@ -160,13 +160,21 @@ class _Files:
 
 
 def _live(add: Mapping[str, Any]) -> LiveFile:
-    vector = add.get("deletionVector")
+    vector, tags = add.get("deletionVector"), dict(add.get("tags") or {})
+    is_laid_out = _CUBE in tags and _BY in tags
     return LiveFile(
         size=int(add["size"]),
         rows=_rows(add.get("stats")),
         deleted=int(vector.get("cardinality") or 0) if vector else 0,
-        cube=dict(add.get("tags") or {}).get(_CUBE),
+        cube=tags[_CUBE] if is_laid_out else None,
+        laid_out_by=_columns(tags[_BY]) if is_laid_out else (),
     )
+
+
+@lru_cache(maxsize=100)
+def _columns(tag: str) -> tuple[str, ...]:
+    """The names that many files have alike."""
+    return tuple(map(str, json.loads(tag)))
 
 
 def _rows(stats: object) -> int:

@@ -167,8 +167,8 @@ class MaintenanceBounds(_Section):
     pressing_commits: int | None = Field(
         default=None,
         ge=1,
-        description="After so many without a survey, the table is surveyed even though its next "
-        "batch is waiting. Left out: 200.",
+        description="After so many without a survey, or with so many small files left, the "
+        "table is surveyed even though its next batch is waiting. Left out: 200.",
     )
     small_files: int | None = Field(
         default=None,

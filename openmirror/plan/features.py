@@ -11,7 +11,14 @@ from dataclasses import dataclass
 
 from openmirror.plan.maintenance_steps import MIB, MaintenanceMode
 from openmirror.plan.observed import OnceLarge, TablePolicy
-from openmirror.plan.retention import FORGETS_TRANSACTIONS, KEPT, is_longer_by_hand, to_set
+from openmirror.plan.retention import (
+    FORGETS_TRANSACTIONS,
+    KEPT,
+    LOG_KEPT,
+    is_longer_by_hand,
+    log_ends_before,
+    to_set,
+)
 from openmirror.protocol.names import fold_case
 from openmirror.protocol.schema import Column, SchemaUnion, TableSchema
 from openmirror.table.log import TableLog
@@ -58,7 +65,7 @@ def features_of_new(policy: TablePolicy, schema: TableSchema) -> TableFeatures:
     if _has_zoneless(schema):
         # The table that is replaced may be one without.
         properties[ZONELESS_TIMESTAMPS] = "supported"
-    properties |= to_set(policy.retention, {})
+    properties |= to_set(policy.retention, {}, asked=policy.asks_retention)
     return TableFeatures(tuple(properties.items()), clustered_by(policy, schema, {}))
 
 
@@ -76,7 +83,7 @@ def features_of(
     }
     if _has_zoneless(union.schema) and not _has_zoneless(log.schema):
         properties[ZONELESS_TIMESTAMPS] = "supported"
-    properties |= to_set(policy.retention, log.properties)
+    properties |= to_set(policy.retention, log.properties, asked=policy.asks_retention)
     clustering = log.clustering
     if policy.clustering is not None:
         # A column that comes with this batch is there for the next one.
@@ -119,6 +126,11 @@ def unmet(policy: TablePolicy, log: TableLog) -> Iterator[str]:
             f"retentionInDays: somebody else has set the property {KEPT} to "
             f"{log.properties[KEPT]!r}, which is longer and so holds: unset it to have "
             f"{policy.retention.days} days"
+        )
+    if policy.asks_retention and log_ends_before(policy.retention, log.properties):
+        yield (
+            f"retentionInDays: somebody else has set the property {LOG_KEPT} to "
+            f"{log.properties[LOG_KEPT]!r}, which is less: unset it"
         )
     if _waits_for_a_survey(policy) and not is_on(log.properties, DELETION_VECTORS):
         yield (

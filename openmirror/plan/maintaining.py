@@ -11,7 +11,7 @@ from openmirror.plan.maintenance_steps import MaintenanceMode, MaintenancePolicy
 from openmirror.plan.observed import DeletePolicy, ObservedState, TablePolicy
 from openmirror.plan.retention import kept_for
 from openmirror.plan.soft_deletes import marks
-from openmirror.table.control import Act, BatchKind, Maintenance, StepFailed
+from openmirror.table.control import Act, BatchKind, Maintenance, StepFailed, StepKind
 from openmirror.table.log import TableLog
 
 _LEFT_ALONE = timedelta(hours=1)
@@ -51,8 +51,8 @@ def removal_due(observed: ObservedState, decision: Decision) -> RemoveMarked | N
     Whoever maintains the table's files, nobody else knows of these. Where an operator allowed that
     all marked rows go, they do at once; of a table that has a batch to apply they go with that.
     """
-    policy, log = observed.policy, observed.log
-    if not isinstance(policy, TablePolicy) or not isinstance(log, TableLog) or not marks(log):
+    policy = observed.policy
+    if not isinstance(policy, TablePolicy) or not removes_marked(observed):
         return None
     if not is_safe(observed, decision):
         return None
@@ -64,13 +64,20 @@ def removal_due(observed: ObservedState, decision: Decision) -> RemoveMarked | N
         if is_done or not isinstance(decision, Idle):
             return None
         return RemoveMarked(before=max(observed.at, allowed.at))
-    if policy.purge_after is None:
-        return None
+    assert policy.purge_after is not None  # or nothing would be removed
     before, usual = observed.at - policy.purge_after, policy.purge_after / 10
     portion = _SHORTEST if known.asked else min(_DAY, max(_SHORTEST, usual))
     if known.removed_through is not None and before - known.removed_through < portion:
         return None
     return RemoveMarked(before=before)
+
+
+def removes_marked(observed: ObservedState) -> bool:
+    """Whether rows that are marked as deleted are to be removed, now or one day."""
+    policy, log = observed.policy, observed.log
+    if not isinstance(policy, TablePolicy) or not isinstance(log, TableLog) or not marks(log):
+        return False
+    return policy.purge_after is not None or _allowed(observed) is not None
 
 
 def _allowed(observed: ObservedState) -> Act | None:
@@ -101,10 +108,10 @@ def survey_is_due(observed: ObservedState, decision: Decision) -> bool:
         return False
     known, policy = observed.control.maintenance, _policy(observed)
     commits = commits_since_survey(observed)
-    if known is None:
-        return commits >= policy.every_commits or _was_left_alone(observed)
-    if _backs_off(known.failed, observed.at):
+    if known is not None and _backs_off(known.failed, observed.at):
         return False
+    if known is None or known.found is None:
+        return commits >= policy.every_commits or _was_left_alone(observed)
     if known.again:
         return True
     if commits >= policy.every_commits or (commits and _has_aged(observed, known, _DAY)):
@@ -123,8 +130,10 @@ def is_pressing(observed: ObservedState, decision: Decision) -> bool:
         return True
     if known is None:
         return False
-    # Else it would be compacted each time, and its dead files would stay for ever.
-    if known.again and _is_vacuum_due(observed, known):
+    # Else it would be compacted each time, and its dead files would stay for ever; or it would gain
+    # more small files than one step takes.
+    is_behind = left_small(known) >= _policy(observed).pressing_commits
+    if known.again and (is_behind or _is_vacuum_due(observed, known)):
         return True
     # Few commits can leave many bytes, and whoever has one a minute is never idle either.
     return _has_aged(observed, known) and _is_vacuum_due(observed, known, beyond=_NEVER_IDLE)
@@ -183,6 +192,15 @@ def commits_since_survey(observed: ObservedState) -> int:
         return 0
     seen = known.found.version if known and known.found else -1
     return max(0, log.version - seen)
+
+
+def left_small(known: Maintenance) -> int:
+    """How many small files are there, as far as the last survey and a step since then say."""
+    found, done = known.found, known.compacted
+    if found is None:
+        return 0
+    is_less = done is not None and done.at >= found.at and found.due is StepKind.COMPACT
+    return found.small_files - (done.files if done and is_less else 0)
 
 
 def _policy(observed: ObservedState) -> MaintenancePolicy:

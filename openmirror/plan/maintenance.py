@@ -43,7 +43,7 @@ def plan_maintenance(
     if isinstance(vacuum, Vacuum) and _has_the_turn(known):
         return vacuum
     step = (
-        _clustering(files, policy, asked) if files.clustered else _compaction(files, policy, asked)
+        _clustering(files, policy, asked) if files.clustering else _compaction(files, policy, asked)
     )
     if isinstance(step, (Compact, Purge)):
         if not _is_as_before(step, known):
@@ -109,25 +109,36 @@ def small(files: TableFiles, policy: MaintenancePolicy) -> list[LiveFile]:
 def _compaction(
     files: TableFiles, policy: MaintenancePolicy, asked: bool
 ) -> Compact | Purge | Nothing:
-    found = small(files, policy)
-    sizes = [file.size for file in found]
-    count = _worth_together(sizes, policy.step_bytes)
-    if count > (1 if asked else policy.small_files):
-        count = _within(found[:count], policy.step_rows)
-        return Compact(
-            below=sizes[count - 1] + 1,
-            written=policy.written_bytes,
-            files=count,
-            bytes=sum(sizes[:count]),
-        )
+    together = _together(files, policy, asked)
     marked = [file for file in files.live if file.deleted]
     worst = [file for file in marked if asked or file.share > policy.deleted_rows]
+    if together is not None:
+        # A table that always has small files would never have its deleted rows purged.
+        freed = sum(file.size * file.share for file in worst if file.size >= together.below)
+        if freed <= together.bytes:
+            return together
     if not worst:
         return Nothing()
     size, rows = sum(file.size for file in marked), sum(file.rows for file in marked)
     if len(marked) == 1 or (size <= policy.step_bytes and rows <= policy.step_rows):
         return Purge(files=len(marked), bytes=size, written=policy.written_bytes)
     return _worst_first(marked, policy)
+
+
+def _together(files: TableFiles, policy: MaintenancePolicy, asked: bool) -> Compact | None:
+    """The small files that are worth being one."""
+    found = small(files, policy)
+    sizes = [file.size for file in found]
+    count = _worth_together(sizes, policy.step_bytes)
+    if count <= (1 if asked else policy.small_files):
+        return None
+    count = _within(found[:count], policy.step_rows)
+    return Compact(
+        below=sizes[count - 1] + 1,
+        written=policy.written_bytes,
+        files=count,
+        bytes=sum(sizes[:count]),
+    )
 
 
 def _worth_together(sizes: Sequence[int], most: int) -> int:
@@ -183,18 +194,27 @@ def _worst_first(marked: Sequence[LiveFile], policy: MaintenancePolicy) -> Compa
     )
 
 
-def _clustering(files: TableFiles, policy: MaintenancePolicy, asked: bool) -> Compact | Nothing:
-    """OPTIMIZE of a clustered table takes every file that is in no full cube, whatever its size."""
-    cubes: dict[str | None, int] = {}
-    for file in files.live:
-        cubes[file.cube] = cubes.get(file.cube, 0) + file.size
+def _clustering(
+    files: TableFiles, policy: MaintenancePolicy, asked: bool
+) -> Compact | Purge | Nothing:
+    """OPTIMIZE of a clustered table takes every file that is in no full cube, whatever its size,
+    and none that is laid out by other columns."""
+    live = [f for f in files.live if f.cube is None or f.laid_out_by == files.clustering]
+    purge = _purge_of_cubes(live, policy, asked)
+    cubes: dict[str | None, float] = {}
+    for file in live:
+        cubes[file.cube] = cubes.get(file.cube, 0) + file.size_that_counts
     partial = {
         cube for cube, size in cubes.items() if cube is None or size < full_cube(policy.step_bytes)
     }
-    loose = [file for file in files.live if file.cube in partial]
+    loose = [file for file in live if file.cube in partial]
     if None not in partial & cubes.keys() or len(loose) <= (1 if asked else policy.small_files):
-        return Nothing()
+        return purge
     size = sum(file.size for file in loose)
+    if isinstance(purge, Purge):
+        freed = sum(file.size - file.size_that_counts for file in live if file.cube not in partial)
+        if freed > size:
+            return purge
     if size > 2 * policy.step_bytes and not asked:
         return Nothing(
             remark=f"clustering has {size} bytes to lay out at once, more than twice stepBytes: "
@@ -207,6 +227,25 @@ def _clustering(files: TableFiles, policy: MaintenancePolicy, asked: bool) -> Co
         files=len(loose),
         bytes=size,
     )
+
+
+def _purge_of_cubes(
+    live: Sequence[LiveFile], policy: MaintenancePolicy, asked: bool
+) -> Purge | Nothing:
+    """REORG lays the files with deleted rows out as one cube; of a single cube it takes none, which
+    is laid out anew once half of its rows are deleted."""
+    marked = [file for file in live if file.deleted]
+    is_worth = any(asked or file.share > policy.deleted_rows for file in marked)
+    cubes = {file.cube for file in marked}
+    if not is_worth or (len(cubes) == 1 and None not in cubes):
+        return Nothing()
+    size = sum(file.size for file in marked)
+    if size > 2 * policy.step_bytes and not asked:
+        return Nothing(
+            remark=f"files of {size} bytes have deleted rows, more than twice stepBytes, and a "
+            "clustered table has all of them written anew at once: `openmirror maintain` does it"
+        )
+    return Purge(files=len(marked), bytes=size, written=policy.written_bytes)
 
 
 def _vacuum(

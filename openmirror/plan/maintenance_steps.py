@@ -68,11 +68,18 @@ class LiveFile(NamedTuple):
     """Rows that its deletion vector marks as deleted."""
     cube: str | None = None
     """In a clustered table: the group of files that were laid out together."""
+    laid_out_by: tuple[str, ...] = ()
+    """The columns by which they were."""
 
     @property
     def share(self) -> float:
         """Which part of its rows is deleted; all where nobody knows how many there are."""
         return self.deleted / self.rows if self.rows else float(bool(self.deleted))
+
+    @property
+    def size_that_counts(self) -> float:
+        """Bytes of the rows that it has left, as Delta estimates them."""
+        return self.size * (1 - self.share) if self.rows else self.size
 
 
 class DeadFile(NamedTuple):
@@ -94,7 +101,8 @@ class TableFiles:
     names_all_dead: bool = True
     """Whether the log still names every file that was removed since the last VACUUM: all commits
     since then are there."""
-    clustered: bool = False
+    clustering: tuple[str, ...] = ()
+    """The columns that the table is clustered by."""
 
     @property
     def bytes(self) -> int:

@@ -9,15 +9,15 @@ from datetime import timedelta
 KEPT = "delta.deletedFileRetentionDuration"
 OURS = "openmirror.deletedFileRetentionDuration"
 """What we set `KEPT` to last: another value there is somebody else's."""
-LOG_KEPT = "delta.logRetentionDuration"
+LOG_KEPT, OUR_LOG = "delta.logRetentionDuration", "openmirror.logRetentionDuration"
 FORGETS_TRANSACTIONS = "delta.setTransactionRetentionDuration"
 """Never ours: with it a log forgets transactions by age, and what they applied comes again."""
 
 USUAL = timedelta(days=7)
 """Delta's default. A reader, or a runner that stalls, may be busy with a file for as long."""
 SHORTEST = timedelta(days=1)
-_LOG_USUAL = timedelta(days=30)
-"""How long Delta keeps a log by itself."""
+LOG_USUAL = timedelta(days=30)
+_BY_DELTA = {KEPT: USUAL, LOG_KEPT: LOG_USUAL}
 _BEHIND = timedelta(days=7)
 """A log that ends before a VACUUM comes does not name what that deletes: it lists the folder."""
 
@@ -25,11 +25,12 @@ _INTERVAL = re.compile(r"\s*(?:interval\s+)?((?:\d+\s+[a-z]+\s*)+)\Z", re.IGNORE
 _UNITS = ("week", "day", "hour", "minute", "second", "millisecond", "microsecond")
 
 
-def kept_for(properties: Mapping[str, str]) -> timedelta | None:
-    """How long this table keeps files that it no longer has; None where it cannot be read."""
-    text = properties.get(KEPT)
+def kept_for(properties: Mapping[str, str], name: str = KEPT) -> timedelta | None:
+    """How long this table keeps files that it no longer has, or by that name its log; None where it
+    cannot be read."""
+    text = properties.get(name)
     if text is None:
-        return USUAL
+        return _BY_DELTA[name]
     match = _INTERVAL.match(text)
     if match is None:
         return None
@@ -50,16 +51,24 @@ def in_words_of_delta(kept: timedelta) -> str:
     return f"interval {kept.days} days"
 
 
-def to_set(kept: timedelta, properties: Mapping[str, str]) -> dict[str, str]:
-    """The properties that a policy asks for and the table does not have so.
+def to_set(kept: timedelta, properties: Mapping[str, str], *, asked: bool) -> dict[str, str]:
+    """The properties that a policy wants and the table does not have so.
 
-    A longer retention than that stays where somebody else has set it, and so does any of the log.
+    A longer retention stays where somebody else has set it, or where nobody has `asked` for another
+    one: a number that was lost from mirroring.json deletes nothing. So does any other of the log.
     """
-    due = {}
-    if kept_for(properties) != kept and not is_longer_by_hand(kept, properties):
+    is_our_log = properties.get(LOG_KEPT) == properties.get(OUR_LOG)
+    if log_ends_before(kept, properties) and not is_our_log:
+        return {}  # Delta makes no table anew whose log ends before its files do
+    due, files = dict[str, str](), kept
+    now, by_hand = kept_for(properties), is_longer_by_hand(kept, properties)
+    if now is None or now < kept or (now > kept and asked and not by_hand):
         due = dict.fromkeys((KEPT, OURS), in_words_of_delta(kept))
-    if kept + _BEHIND > _LOG_USUAL and LOG_KEPT not in properties:
-        due[LOG_KEPT] = in_words_of_delta(kept + _BEHIND)
+    elif not by_hand:
+        files = now
+    log = max(LOG_USUAL, files + _BEHIND)
+    if is_our_log and kept_for(properties, LOG_KEPT) != log:
+        due |= dict.fromkeys((LOG_KEPT, OUR_LOG), in_words_of_delta(log))
     return due
 
 
@@ -67,3 +76,9 @@ def is_longer_by_hand(kept: timedelta, properties: Mapping[str, str]) -> bool:
     """Whether the table keeps files longer than a policy asks, as somebody else has set."""
     now, text = kept_for(properties), properties.get(KEPT)
     return now is not None and now > kept and text is not None and text != properties.get(OURS)
+
+
+def log_ends_before(kept: timedelta, properties: Mapping[str, str]) -> bool:
+    """Whether the table's log is kept for less than a policy asks of files."""
+    log = kept_for(properties, LOG_KEPT)
+    return log is None or log < kept

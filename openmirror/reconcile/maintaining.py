@@ -63,7 +63,7 @@ def survey(ports: RootPorts, observed: ObservedState) -> Survey | None:
     found = ports.data_files.data_files(observed.table)
     if not isinstance(found, TableFiles):
         return None
-    files = replace(found, clustered=bool(log.clustering))
+    files = replace(found, clustering=log.clustering)
     kept, known = how_long_kept(observed), observed.control.maintenance or Maintenance()
     now = ports.clock()
     step = plan_maintenance(files, known, policy.maintenance, kept, now)
@@ -167,7 +167,7 @@ def _carried_out(
         kind = kind_of(step)
         _write_down(ports, folder, lambda known: failed(known, kind, underway, why, ports.clock()))
         ports.emit(MaintenanceFailed(folder, kind, why[:500]))
-        return False
+        return isinstance(step, RemoveMarked)  # the files have nothing to do with it
     ports.steps(Step.MAINTAINED)
     if result is not CommitResult.DONE:
         _write_down(ports, folder, lambda known: broken_off(known, underway))

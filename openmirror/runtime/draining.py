@@ -177,7 +177,7 @@ class _Draining:
                 return Reschedule(max(SHORTEST_WAIT, min(left, _LONGEST_WAIT)))
             case Apply() | Replace() if self._has_passed(folder, done.outcome):
                 return None
-        # What an operator asked for is done to its end; of what is pressing one step.
+        # What an operator asked for is done to its end; of the rest what is pressing.
         is_due = done.survey is Due.NOW and not done.reschedule
         if is_due and maintain_isolated(self._ports, self._engine, folder):
             return Reschedule()

@@ -32,6 +32,7 @@ from openmirror.spark.markers import RowPlace
 from openmirror.spark.soft_deletes import SoftColumns
 from openmirror.spark.transacting import MISSING, TAKEN, condition_of, writer
 from openmirror.spark.version_column import matches_that_count, version_column_of
+from openmirror.table.control import BatchKind
 
 _DELTAS_OWN = (
     "delta.columnMapping.maxColumnId",
@@ -75,9 +76,14 @@ def begin_anew(
 ) -> dict[str, str]:
     """Make the table these rows in place of all that it has, as a truncate asks; never creates one.
 
-    Returns the properties that are still to be set, as `rewrite` does.
+    While its schema stays, only its rows go: what people say of its columns is its own. Returns the
+    properties that are still to be set, as `rewrite` does.
     """
-    schema = batch.union.schema
+    schema, union = batch.union.schema, batch.union
+    stays = not (union.added or union.widened or batch.hardens)
+    if stays and batch.kind is BatchKind.EXTEND:  # of others no property is set beforehand
+        overwrite_rows(rows, batch, table, transaction, batch_record)
+        return {}
     # What the table has stays; a replace by rows of another folder may need more.
     needed = dict(batch.features.properties)
     properties = {**needed, **_properties(session, table), **column_mapping(schema.names)}

@@ -118,8 +118,13 @@ class DirectCommits:
             changes=0 < now.files <= MANY and now.bytes <= self._small_table,
         )
 
-    def begin(self, session: SparkSession, batch: Batch, table: str) -> DeltaTransaction | None:
-        """A transaction over a plain table whose schema the batch leaves as it is; else None."""
+    def begin(
+        self, session: SparkSession, batch: Batch, table: str, *, anew: bool = False
+    ) -> DeltaTransaction | None:
+        """A transaction over a plain table whose schema the batch leaves as it is; else None.
+
+        Its log is listed where it is not followed, or is to be found `anew`.
+        """
         union = batch.union
         if self._writer is None or batch.kind is not BatchKind.EXTEND:
             return None
@@ -129,7 +134,7 @@ class DirectCommits:
             return None
         if session.conf.get(_COMPACTS, "false") != "false":
             return None
-        begun = DeltaTransaction.begin(session, table, goes_on=self.follows(table))
+        begun = DeltaTransaction.begin(session, table, goes_on=self.follows(table) and not anew)
         if begun is None or begun.encrypts:
             return None
         return begun if is_plain(begun.protocol, begun.metadata, union.schema) else None
@@ -186,20 +191,33 @@ class DirectCommits:
 
     def commit_written(
         self,
-        begun: DeltaTransaction,
+        session: SparkSession,
         written: WrittenInserts,
+        batch: Batch,
         table: str,
         transaction: Transaction,
         batch_record: str,
     ) -> bool:
-        """Append rows that are written; False, with nothing done, where the table has gone."""
-        agrees = self._left(begun, table)
-        if begun.has_applied(transaction, by_checksum=agrees.transactions):
-            return True
-        with DataFolder(begun.session, begun.folder, begun.hadoop_settings) as place:
-            if not place.put(*(written.folder / new.name for new in written.files)):
+        """Append rows that are written; False, with nothing done, where the table has gone or has
+        become one that does not take them."""
+        before = self.begin(session, batch, table)
+        if before is None:
+            return False
+        files = [written.folder / new.name for new in written.files]
+        with DataFolder(session, before.folder, before.hadoop_settings) as place:
+            if not place.put(*files):
                 return False
-        version = begun.commit(transaction, batch_record, written.files)
+            # That may take minutes. Of a log that took the place of this one meanwhile Delta would
+            # see no conflict, if it is as long.
+            begun = self.begin(session, batch, table, anew=True)
+            if begun is None or begun.table_id != before.table_id:
+                place.take_back(files)
+                return False
+            agrees = self._left(begun, table)
+            if begun.has_applied(transaction, by_checksum=agrees.transactions):
+                place.take_back(files)
+                return True
+            version = begun.commit(transaction, batch_record, written.files)
         self._follow(begun, table, version, agrees)
         return True
 

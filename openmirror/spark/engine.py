@@ -261,10 +261,7 @@ class SparkEngine:
     ) -> CommitResult:
         session = self._fresh()
         activate(session)
-        begun = self._direct.begin(session, batch, table)
-        if begun is not None and self._direct.commit_written(
-            begun, written, table, transaction, batch_record
-        ):
+        if self._direct.commit_written(session, written, batch, table, transaction, batch_record):
             return CommitResult.DONE
         if DeltaTransaction.begin(session, table) is None:
             return CommitResult.MISSING

@@ -63,8 +63,18 @@ class DataFolder:
             put = all(self._put(path) for path in paths)
         finally:
             if not put:
-                self._take_back(paths)
+                self.take_back(paths)
         return put
+
+    def take_back(self, paths: Sequence[Path]) -> None:
+        """Delete what was put, which no version names. What cannot be deleted now stays, as what a
+        killed writer left."""
+        for path in paths:
+            with suppress(OSError, Py4JError):
+                if self._here:
+                    (self._home / path.name).unlink(missing_ok=True)
+                else:
+                    self._files.delete(self._in_table(path.name), False)
 
     def _put(self, path: Path) -> bool:
         if not self._here:
@@ -77,15 +87,6 @@ class DataFolder:
             # A file that moves keeps the group and the rights that it has elsewhere.
             shutil.copyfile(path, self._home / path.name)
         return True
-
-    def _take_back(self, paths: Sequence[Path]) -> None:
-        """No version names them. What cannot be deleted now stays, as what a killed writer left."""
-        for path in paths:
-            with suppress(OSError, Py4JError):
-                if self._here:
-                    (self._home / path.name).unlink(missing_ok=True)
-                else:
-                    self._files.delete(self._in_table(path.name), False)
 
     @property
     def _home(self) -> Path:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
-from itertools import chain
 
 from openmirror.plan import ObservedState
-from openmirror.plan.maintaining import commits_since_survey, how_long_kept
+from openmirror.plan.maintaining import (
+    commits_since_survey,
+    how_long_kept,
+    left_small,
+    removes_marked,
+)
 from openmirror.plan.maintenance_steps import MaintenanceMode
 from openmirror.plan.observed import TablePolicy
 from openmirror.status.words import Warn, Word, at_second, iso
-from openmirror.table.control import Maintenance, StepDone, StepFailed
+from openmirror.table.control import Maintenance, StepDone, StepFailed, StepKind
 
 _FAILURES = 3
 _COMMITS = 10
@@ -24,10 +28,17 @@ def behind(observed: ObservedState) -> Iterator[Warn]:
     policy, known = observed.policy, observed.control.maintenance
     if known is None or not isinstance(policy, TablePolicy):
         return
-    reasons = _failures(known.failed_removal)  # which a runner does, whoever maintains the files
-    if policy.maintenance.mode is MaintenanceMode.AUTO:
-        reasons = chain(reasons, _reasons(observed, known))
-    for reason in reasons:
+    if removes_marked(observed):  # which a runner does, whoever maintains the files
+        for reason in _failures(known.failed_removal):
+            yield Warn(
+                Word.MAINTENANCE_BEHIND,
+                reason,
+                "Rows that were deleted long ago are still there, marked as deleted. Mend what the "
+                "reason names: a runner tries it again, and `openmirror maintain` does so now.",
+            )
+    if policy.maintenance.mode is not MaintenanceMode.AUTO:
+        return
+    for reason in _reasons(observed, known):
         yield Warn(
             Word.MAINTENANCE_BEHIND,
             reason,
@@ -45,6 +56,9 @@ def _reasons(observed: ObservedState, known: Maintenance) -> Iterator[str]:
     commits = commits_since_survey(observed)
     if commits >= _COMMITS * observed.policy.maintenance.pressing_commits:
         yield f"its files were not surveyed for {commits} commits"
+    small, pressing = left_small(known), observed.policy.maintenance.pressing_commits
+    if small >= _COMMITS * pressing and known.found and known.found.due is StepKind.COMPACT:
+        yield f"{small} small files are not put together yet"
     kept = how_long_kept(observed)
     if kept and known.dead_since and observed.at - known.dead_since > kept + _OVERDUE:
         yield f"files that left the table on {at_second(known.dead_since)} are not deleted yet"

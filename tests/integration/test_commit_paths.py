@@ -305,6 +305,41 @@ def test_a_truncate_beside_a_type_that_grows_leaves_a_table_that_every_reader_re
     assert "delta.enableTypeWidening" not in log_of(mirror, "t").properties
 
 
+def test_a_truncate_takes_the_rows_and_leaves_what_people_say_of_the_table(mirror: Mirror) -> None:
+    mirror.zone.metadata("t", {"keyColumns": ["id"]})
+    # A name that needs column mapping, under which Delta may not replace a table with a feed.
+    mirror.zone.put("t", 1, {"id": [1], "a v": ["a"]})
+    mirror.reconcile_until_idle("t")
+    path, before = f"delta.`{mirror.delta_path('t')}`", log_of(mirror, "t")
+    for statement in (
+        f"ALTER TABLE {path} ALTER COLUMN `a v` COMMENT 'in words'",
+        f"ALTER TABLE {path} SET TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true')",
+        f"ALTER TABLE {path} SET TBLPROPERTIES ('delta.enableRowTracking' = 'true')",
+        f"ALTER TABLE {path} CLUSTER BY (id)",
+        f"COMMENT ON TABLE {path} IS 'all of them'",
+        f"ALTER TABLE {path} ALTER COLUMN `a v` SET NOT NULL",
+    ):
+        mirror.spark.sql(statement)
+    mirror.zone.put("t", 2, {"id": [0], "a v": ["-"], "__rowMarker__": [100]})
+    mirror.zone.put("t", 3, {"id": [2], "a v": ["b"], "__rowMarker__": [4]})
+    assert isinstance(mirror.reconcile_until_idle("t"), Idle)
+    assert mirror.rows("t") == [{"id": 2, "a v": "b"}]
+    after = log_of(mirror, "t")
+    assert after.table_id == before.table_id, "whoever reads it as a stream goes on"
+    assert after.clustering == ("id",)
+    found = DeltaTable(str(mirror.delta_path("t")))
+    assert found.metadata().description == "all of them"
+    [_, column] = found.schema().fields
+    assert (column.metadata["comment"], column.nullable) == ("in words", False)
+    reader = mirror.spark.read.format("delta").option("readChangeFeed", "true")
+    feed = reader.option("startingVersion", after.version).load(str(mirror.delta_path("t")))
+    changes = {(row["_change_type"], row["id"]) for row in feed.collect()}
+    assert changes == {("delete", 1), ("insert", 2)}
+    mirror.zone.put("t", 4, {"id": [0], "a v": ["-"], "__rowMarker__": [100]})
+    assert isinstance(mirror.reconcile_until_idle("t"), Idle)
+    assert mirror.rows("t") == [], "of no rows too"
+
+
 @pytest.mark.parametrize("on", ["true", pytest.param("false", marks=pytest.mark.soak)])
 def test_a_table_whose_rows_were_tracked_begins_anew(mirror: Mirror, on: str) -> None:
     mirror.zone.metadata("t", {"keyColumns": ["id"]})
@@ -319,9 +354,10 @@ def test_a_table_whose_rows_were_tracked_begins_anew(mirror: Mirror, on: str) ->
             f"SET TBLPROPERTIES ('delta.enableRowTracking' = '{value}')"
         )
     mirror.zone.put("t", 2, {"id": [0], "__rowMarker__": [100]})
-    mirror.zone.put("t", 3, {"id": [2], "__rowMarker__": [4]})
+    # A column that comes with it has the whole table replaced.
+    mirror.zone.put("t", 3, {"id": [2], "n": [3], "__rowMarker__": [4]})
     assert isinstance(mirror.reconcile_until_idle("t"), Idle)
-    assert mirror.rows("t") == [{"id": 2}]
+    assert mirror.rows("t") == [{"id": 2, "n": 3}]
     properties = log_of(mirror, "t").properties
     assert properties["delta.enableRowTracking"] == on
     assert properties.items() >= of_another_engine.items()

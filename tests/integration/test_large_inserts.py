@@ -19,6 +19,7 @@ from openmirror.protocol.sequence import FENCED
 from openmirror.reconcile.reconciliation import reconcile
 from openmirror.spark import direct_commits
 from openmirror.spark.altering import set_properties
+from openmirror.spark.delta_transaction import DeltaTransaction
 from openmirror.spark.engine import SparkEngine
 from openmirror.spark.new_data_files import DataFolder
 from openmirror.spark.transacting import fresh_session
@@ -30,6 +31,7 @@ from tests.integration.test_policies import log_of
 from tests.zone import MIRROR, Mirror
 
 DONE = CommitResult.DONE
+Moment = Callable[[Patch, Callable[[], None]], None]
 
 
 @pytest.fixture
@@ -43,8 +45,13 @@ def table(mirror: Mirror, monkeypatch: Patch) -> Direct:
 
 
 def when_put(patch: Patch, act: Callable[[], None]) -> None:
-    """Do something once, when a commit has begun and its first file is about to be put."""
+    """Do something once, when a commit has found its table and is about to put its first file."""
     once_before(patch, DataFolder, "put", act)
+
+
+def when_committed(patch: Patch, act: Callable[[], None]) -> None:
+    """Do something once, when all is put and Delta is about to commit it."""
+    once_before(patch, DeltaTransaction, "commit", act)
 
 
 def test_inserts_are_written_here_with_and_without_markers(table: Direct) -> None:
@@ -91,29 +98,55 @@ def test_one_row_that_is_none_leaves_its_batch_to_spark_and_for_some_time_those_
     assert table.rows == [(at, "a") for at in range(1, 100)] + [(100, "b"), (101, "c")]
 
 
+@pytest.mark.parametrize(("then", "ends"), [(when_put, DONE), (when_committed, None)])
 def test_a_fence_that_lands_before_the_commit_keeps_the_batch_out(
-    table: Direct, monkeypatch: Patch
+    table: Direct, monkeypatch: Patch, then: Moment, ends: CommitResult | None
 ) -> None:
     log, other = log_of(table.mirror, "t"), table.another()
     assert log.live is not None
     fence = Transaction(log.live[0].app_id, FENCED)
     path = layout.delta_table(MIRROR, table_name(TablePath.parse("t"), "dbo"))
-    when_put(monkeypatch, lambda: other.commit_without_rows(path, fence))
+    then(monkeypatch, lambda: other.commit_without_rows(path, fence))
     table.land((INSERT, 1, "c"))
     reconcile(table.mirror.ports, table.mirror.engine, table.mirror.table("t"))
-    assert table.written == [None], "it was no conflict"
+    # Delta finds a conflict, or the fence was there before it began and there is nothing to do.
+    assert table.written == [ends]
     assert table.rows == [(0, "first")]
 
 
+@pytest.mark.parametrize("then", [when_put, when_committed])
 def test_a_batch_that_another_runner_commits_meanwhile_lands_once(
-    table: Direct, monkeypatch: Patch
+    table: Direct, monkeypatch: Patch, then: Moment
 ) -> None:
     other = table.another()
     table.land((INSERT, 1, "c"))
-    when_put(monkeypatch, lambda: reconcile(table.mirror.ports, other, table.mirror.table("t")))
+    then(monkeypatch, lambda: reconcile(table.mirror.ports, other, table.mirror.table("t")))
     assert isinstance(table.mirror.reconcile_until_idle("t"), Idle)
     assert table.written == [None, DONE]
     assert table.rows == [(0, "first"), (1, "c")]
+
+
+def test_a_log_that_takes_the_place_of_another_while_files_are_put_gets_none_of_them(
+    table: Direct, monkeypatch: Patch
+) -> None:
+    """It is as long as the one before, so Delta would see no conflict."""
+
+    def replaced() -> None:
+        log = table.path / "_delta_log"
+        for checksum in [*log.glob("*.crc"), *log.glob(".*.crc")]:
+            checksum.unlink()
+        for commit in log.glob("*.json"):
+            text = commit.read_text().replace(before, "the-id-of-another-table")
+            commit.write_text(text)
+
+    before = log_of(table.mirror, "t").table_id
+    files = set(table.path.glob("*.parquet"))
+    when_put(monkeypatch, replaced)
+    table.land((INSERT, 1, "c"))
+    reconcile(table.mirror.ports, table.mirror.engine, table.mirror.table("t"))
+    assert table.written == [CommitResult.CONFLICT]
+    assert set(table.path.glob("*.parquet")) == files
+    assert table.rows == [(0, "first")]
 
 
 def test_a_table_that_is_another_kind_by_the_commit_is_left_to_spark(

@@ -366,7 +366,7 @@ def test_a_clustered_table_is_laid_out_by_and_by_and_what_is_laid_out_stays(
             rows.coalesce(1).write.format("delta").mode("append").save(str(at.path))
 
     def planned() -> MaintenanceStep | Nothing:
-        files = replace(at.files(), clustered=True)
+        files = replace(at.files(), clustering=("id",))
         return plan_maintenance(files, ASKED, policy, WEEK, datetime.now(UTC))
 
     def paths() -> set[str]:
@@ -386,3 +386,17 @@ def test_a_clustered_table_is_laid_out_by_and_by_and_what_is_laid_out_stays(
     at.do(second)
     assert len(paths() & laid_out) > len(laid_out) / 2
     assert len(bag(read_delta(at.path))) == len(rows) + 3000
+    spark.sql(
+        f"ALTER TABLE delta.`{at.path}` SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')"
+    )
+    spark.sql(f"DELETE FROM delta.`{at.path}` WHERE id % 3 = 0")
+    left = bag(read_delta(at.path))
+    assert {file.deleted > 0 for file in at.files().live} == {True}
+    purge = planned()
+    assert isinstance(purge, Purge)
+    at.do(purge)
+    after = at.files().live
+    assert sum(file.deleted for file in after) == 0
+    assert {file.cube is None for file in after} == {False}, "what is written anew is laid out"
+    assert bag(read_delta(at.path)) == left
+    assert planned() == Nothing()

@@ -210,7 +210,29 @@ def test_a_table_that_always_has_small_files_and_a_batch_waiting_is_vacuumed_too
     for _ in range(20):
         world.turn()
     assert isinstance(world.decision(ORDERS), Apply)
-    assert [type(step) for step in world.engine.steps] == [Compact, Vacuum, Compact]
+    # What came meanwhile is compacted right behind the VACUUM, and then as often as before.
+    assert [type(step) for step in world.engine.steps] == [Compact, Vacuum, Compact, Compact]
+
+
+def test_a_table_that_gains_more_small_files_than_a_step_takes_gets_one_behind_each_batch() -> None:
+    bounds = {"everyCommits": 5, "pressingCommits": 12, "stepBytes": 21 * MIB}
+    world = Maintained(10, {"maintenanceBounds": bounds})
+    world.files.live = tuple(LiveFile(MIB + at) for at in range(45))
+
+    def takes_some(step: MaintenanceStep) -> None:
+        assert isinstance(step, Compact)
+        assert step.files == 20
+        world.files.live = world.files.live[step.files :]
+
+    world.maintains(takes_some)
+    world.publish()
+    world.reading = lambda batch: world.publish()
+    done = []
+    for _ in range(7):
+        world.turn()
+        done.append(len(world.engine.steps))
+    assert done == [0, 0, 1, 2, 2, 2, 2]
+    assert isinstance(world.decision(ORDERS), Apply)
 
 
 def test_what_grows_old_in_a_table_that_is_never_idle_is_vacuumed_whatever_it_commits() -> None:
@@ -442,9 +464,13 @@ def test_a_few_commits_are_surveyed_after_a_day_and_a_table_at_rest_is_swept_aft
     assert world.due is Due.NOT
 
 
-def test_a_table_of_a_few_commits_is_surveyed_once_it_was_left_alone_for_a_day() -> None:
+@pytest.mark.parametrize("known", [None, Maintenance(steps=3)])
+def test_a_table_of_a_few_commits_is_surveyed_once_it_was_left_alone_for_a_day(
+    known: Maintenance | None,
+) -> None:
     """Or nobody would ever search for the files that its killed writers left."""
     world = Maintained(batches=1)
+    world.change(ORDERS, lambda control: replace(control, maintenance=known))
     assert world.due is Due.NOT
     world.clock.turn(timedelta(hours=25))
     assert world.due is Due.WHEN_IDLE
@@ -676,6 +702,14 @@ def is_never_vacuumed(world: Maintained) -> None:
     world.clock.turn(12 * DAY)
 
 
+def gains_more_than_it_loses(world: Maintained) -> None:
+    bounds = {"everyCommits": 5, "pressingCommits": 12, "stepBytes": 21 * MIB}
+    settings = json.dumps({"openmirror": {"maintenanceBounds": bounds}}).encode()
+    world.store.write(layout.mirror_settings("m"), settings)
+    world.files.live = tuple(LiveFile(MIB + at) for at in range(140))
+    world.turn()
+
+
 def may_not_list(world: Maintained) -> None:
     def unnamed(table: StorePath) -> TableFiles:
         since = world.clock() - 30 * DAY
@@ -697,6 +731,7 @@ def may_not_list(world: Maintained) -> None:
     [
         (fails_often, "3 steps failed in a row"),
         (is_never_surveyed, "not surveyed for 20"),
+        (gains_more_than_it_loses, "120 small files are not put together"),
         (is_never_vacuumed, "are not deleted yet"),
         (may_not_list, "may be stalled"),
     ],

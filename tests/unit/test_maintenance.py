@@ -20,7 +20,7 @@ from openmirror.plan.maintenance_steps import (
     TableFiles,
     Vacuum,
 )
-from openmirror.plan.retention import KEPT, LOG_KEPT, OURS, kept_for, to_set
+from openmirror.plan.retention import KEPT, LOG_KEPT, OUR_LOG, OURS, kept_for, to_set
 from openmirror.plan.transitions.maintained import (
     Survey,
     Underway,
@@ -36,6 +36,7 @@ from openmirror.table.control import Maintenance, StepDone, StepKind
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 WEEK, DAY, HOUR = timedelta(days=7), timedelta(days=1), timedelta(hours=1)
+BY = ("id",)
 POLICY = MaintenancePolicy(small_files=4, step_files=100)
 NEW = Maintenance()
 ASKED = asked_for(None, NOW, "ann", full=False)
@@ -181,14 +182,78 @@ def test_files_with_many_deleted_rows_are_written_anew(
 def test_a_clustered_table_is_laid_out(
     cubes: list[tuple[str | None, int]], expected: int | None
 ) -> None:
-    files = tuple(LiveFile(size * MIB, cube=cube) for cube, size in cubes)
-    table = TableFiles(version=9, live=files, clustered=True)
+    files = tuple(LiveFile(size * MIB, cube=cube, laid_out_by=BY) for cube, size in cubes)
+    table = TableFiles(version=9, live=files, clustering=BY)
     step = plan(table)
     assert (step.files if isinstance(step, Compact) else None) == expected
     if sum(file.size for file in files if file.cube is None) > 2 * POLICY.step_bytes:
         assert isinstance(step, Nothing)
         assert "openmirror maintain" in step.remark
         assert isinstance(plan(table, ASKED), Compact)
+
+
+def test_small_files_wait_for_a_purge_that_frees_more_than_they_have() -> None:
+    """In a table that always has small files no purge would ever come."""
+    large = marked(200, 300, rows=1000)
+    few = tuple(LiveFile(MIB) for _ in range(20))
+    step = plan(TableFiles(version=9, live=(large, *few)))
+    assert isinstance(step, Purge)
+    assert step.files == 1
+    many = tuple(LiveFile(4 * MIB) for _ in range(20))
+    assert isinstance(plan(TableFiles(version=9, live=(large, *many))), Compact)
+
+
+@pytest.mark.parametrize(
+    ("cubes", "deleted", "expected"),
+    [
+        pytest.param("ab", 300, 2, id="two groups"),
+        pytest.param("ab", 100, None, id="too few rows"),
+        pytest.param("a", 300, None, id="a single group, of which Delta takes nothing"),
+        pytest.param("a-", 300, 2, id="a group and what is not laid out"),
+    ],
+)
+def test_of_a_clustered_table_the_files_with_deleted_rows_are_written_anew_together(
+    cubes: str, deleted: int, expected: int | None
+) -> None:
+    files = tuple(
+        marked(200, deleted, rows=1000)._replace(cube=None if cube == "-" else cube, laid_out_by=BY)
+        for cube in cubes
+    )
+    step = plan(
+        TableFiles(
+            version=9,
+            live=(*files, LiveFile(300 * MIB, 9, cube="c", laid_out_by=BY)),
+            clustering=BY,
+        )
+    )
+    assert (step.files if isinstance(step, Purge) else None) == expected
+    many = tuple(file._replace(size=3 * POLICY.step_bytes) for file in files)
+    step = plan(TableFiles(version=9, live=many, clustering=BY))
+    assert (isinstance(step, Nothing) and "openmirror maintain" in step.remark) == bool(expected)
+
+
+def test_new_files_of_a_clustered_table_wait_for_a_purge_that_frees_more_than_they_have() -> None:
+    groups = tuple(marked(200, 300, rows=1000)._replace(cube=cube, laid_out_by=BY) for cube in "ab")
+    new = tuple(LiveFile(MIB) for _ in range(20))
+    assert isinstance(plan(TableFiles(version=9, live=(*groups, *new), clustering=BY)), Purge)
+    new = tuple(LiveFile(7 * MIB) for _ in range(20))
+    assert isinstance(plan(TableFiles(version=9, live=(*groups, *new), clustering=BY)), Compact)
+
+
+def test_rows_that_are_deleted_do_not_count_for_whether_a_group_is_full() -> None:
+    """Nor do they for Delta, which lays it out anew."""
+    group = marked(200, 700, rows=1000)._replace(cube="a", laid_out_by=BY)
+    new = tuple(LiveFile(MIB) for _ in range(5))
+    step = plan(TableFiles(version=9, live=(group, *new), clustering=BY))
+    assert isinstance(step, Compact)
+    assert step.files == 6
+    step = plan(TableFiles(version=9, live=(group._replace(deleted=100), *new), clustering=BY))
+    assert isinstance(step, Compact)
+    assert step.files == 5
+    other = group._replace(laid_out_by=("v",))
+    step = plan(TableFiles(version=9, live=(other, *new), clustering=BY))
+    assert isinstance(step, Compact)
+    assert step.files == 5, "Delta leaves alone what is laid out by other columns"
 
 
 @pytest.mark.parametrize(
@@ -442,17 +507,39 @@ def test_only_what_was_set_here_is_ever_made_shorter(
     policy: int, table: str | None, ours: str | None, expected: int | None
 ) -> None:
     properties = {k: v for k, v in ((KEPT, table), (OURS, ours)) if v is not None}
-    found = to_set(timedelta(days=policy), properties)
+    found = to_set(timedelta(days=policy), properties, asked=True)
     text = f"interval {expected} days"
     assert found == ({} if expected is None else {KEPT: text, OURS: text})
+    if table and ours:
+        assert to_set(timedelta(days=policy), properties, asked=False) == {}, "deletes nothing"
 
 
-def test_a_log_is_kept_for_longer_than_the_files_that_it_names() -> None:
+@pytest.mark.parametrize(
+    ("policy", "log", "ours", "expected"),
+    [
+        (23, None, None, None),
+        (24, None, None, 31),
+        (30, None, None, 37),
+        (30, "interval 31 days", "interval 31 days", 37),
+        (7, "interval 37 days", "interval 37 days", 30),
+        # As somebody else has set it, or changed ours.
+        (30, "interval 33 days", None, None),
+        (24, "interval 60 days", "interval 37 days", None),
+    ],
+)
+def test_a_log_is_kept_for_longer_than_the_files_that_it_names(
+    policy: int, log: str | None, ours: str | None, expected: int | None
+) -> None:
     """Or each VACUUM would list the folder, and none would come beside a stalled compaction."""
-    assert to_set(timedelta(days=30), {})[LOG_KEPT] == "interval 37 days"
-    assert to_set(timedelta(days=24), {})[LOG_KEPT] == "interval 31 days"
-    assert LOG_KEPT not in to_set(timedelta(days=23), {})
-    assert LOG_KEPT not in to_set(timedelta(days=30), {LOG_KEPT: "interval 5 days"})
+    properties = {k: v for k, v in ((LOG_KEPT, log), (OUR_LOG, ours)) if v is not None}
+    found = to_set(timedelta(days=policy), properties, asked=True)
+    text = f"interval {expected} days"
+    assert found.get(LOG_KEPT) == found.get(OUR_LOG) == (None if expected is None else text)
+
+
+def test_no_file_is_to_stay_for_longer_than_a_log_that_somebody_else_cuts_off() -> None:
+    """Delta would refuse to make such a table anew."""
+    assert to_set(timedelta(days=9), {LOG_KEPT: "interval 5 days"}, asked=True) == {}
 
 
 def test_files_with_the_same_share_of_deleted_rows_are_taken_together() -> None:

@@ -114,6 +114,8 @@ def test_a_longer_retention_by_somebody_else_is_a_warning_where_a_shorter_one_is
     assert not list(unmet(replace(asked, asks_retention=False), there))
     ours = replace(there, properties={**there.properties, OURS: "interval 30 days"})
     assert not list(unmet(asked, ours))
+    cut_off = log("id", logRetentionDuration="interval 5 days")
+    assert ["interval 5 days" in words for words in unmet(asked, cut_off)] == [True]
     assert due(asked, ours).properties == ((KEPT, "interval 7 days"), (OURS, "interval 7 days"))
 
 
