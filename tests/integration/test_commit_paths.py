@@ -317,7 +317,7 @@ def test_a_truncate_takes_the_rows_and_leaves_what_people_say_of_the_table(mirro
         f"ALTER TABLE {path} SET TBLPROPERTIES ('delta.enableRowTracking' = 'true')",
         f"ALTER TABLE {path} CLUSTER BY (id)",
         f"COMMENT ON TABLE {path} IS 'all of them'",
-        f"ALTER TABLE {path} ALTER COLUMN `a v` SET NOT NULL",
+        f"ALTER TABLE {path} ADD CONSTRAINT positive CHECK (id > 0)",
     ):
         mirror.spark.sql(statement)
     mirror.zone.put("t", 2, {"id": [0], "a v": ["-"], "__rowMarker__": [100]})
@@ -330,7 +330,8 @@ def test_a_truncate_takes_the_rows_and_leaves_what_people_say_of_the_table(mirro
     found = DeltaTable(str(mirror.delta_path("t")))
     assert found.metadata().description == "all of them"
     [_, column] = found.schema().fields
-    assert (column.metadata["comment"], column.nullable) == ("in words", False)
+    assert column.metadata["comment"] == "in words"
+    assert after.properties["delta.constraints.positive"] == "id > 0"
     reader = mirror.spark.read.format("delta").option("readChangeFeed", "true")
     feed = reader.option("startingVersion", after.version).load(str(mirror.delta_path("t")))
     changes = {(row["_change_type"], row["id"]) for row in feed.collect()}
