@@ -110,10 +110,10 @@ def survey_is_due(observed: ObservedState, decision: Decision) -> bool:
     commits = commits_since_survey(observed)
     if known is not None and _backs_off(known.failed, observed.at):
         return False
+    if known is not None and known.again:
+        return True
     if known is None or known.found is None:
         return commits >= policy.every_commits or _was_left_alone(observed)
-    if known.again:
-        return True
     if commits >= policy.every_commits or (commits and _has_aged(observed, known, _DAY)):
         return True
     if not _has_aged(observed, known):

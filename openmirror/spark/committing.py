@@ -80,8 +80,8 @@ def begin_anew(
     properties that are still to be set, as `rewrite` does.
     """
     schema, union = batch.union.schema, batch.union
-    stays = not (union.added or union.widened or batch.hardens)
-    if stays and batch.kind is BatchKind.EXTEND:  # of others no property is set beforehand
+    is_same = not (union.added or union.widened or batch.hardens)
+    if is_same and batch.kind is BatchKind.EXTEND:  # of others no property is set beforehand
         overwrite_rows(rows, batch, table, transaction, batch_record)
         return {}
     # What the table has stays; a replace by rows of another folder may need more.

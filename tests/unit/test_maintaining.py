@@ -470,6 +470,8 @@ def test_a_table_of_a_few_commits_is_surveyed_once_it_was_left_alone_for_a_day(
 ) -> None:
     """Or nobody would ever search for the files that its killed writers left."""
     world = Maintained(batches=1)
+    world.change(ORDERS, lambda control: replace(control, maintenance=Maintenance(again=True)))
+    assert world.due is Due.WHEN_IDLE, "a step has left something to be surveyed"
     world.change(ORDERS, lambda control: replace(control, maintenance=known))
     assert world.due is Due.NOT
     world.clock.turn(timedelta(hours=25))
