@@ -215,23 +215,19 @@ def _clustering(
         freed = sum(file.size - file.size_that_counts for file in live if file.cube not in partial)
         if freed > size:
             return purge
-    if size > 2 * policy.step_bytes and not asked:
-        return Nothing(
-            remark=f"clustering has {size} bytes to lay out at once, more than twice stepBytes: "
-            "`openmirror maintain` does it"
-        )
-    return Compact(
+    step = Compact(
         below=policy.small_bytes,
         written=policy.written_bytes,
         cube=policy.step_bytes,
         files=len(loose),
         bytes=size,
     )
+    return _unless_too_much(step, policy, asked)
 
 
 def _purge_of_cubes(
     live: Sequence[LiveFile], policy: MaintenancePolicy, asked: bool
-) -> Purge | Nothing:
+) -> Compact | Purge | Nothing:
     """REORG lays the files with deleted rows out as one cube; of a single cube it takes none, which
     is laid out anew once half of its rows are deleted."""
     marked = [file for file in live if file.deleted]
@@ -240,12 +236,22 @@ def _purge_of_cubes(
     if not is_worth or (len(cubes) == 1 and None not in cubes):
         return Nothing()
     size = sum(file.size for file in marked)
-    if size > 2 * policy.step_bytes and not asked:
-        return Nothing(
-            remark=f"files of {size} bytes have deleted rows, more than twice stepBytes, and a "
-            "clustered table has all of them written anew at once: `openmirror maintain` does it"
-        )
-    return Purge(files=len(marked), bytes=size, written=policy.written_bytes)
+    step = Purge(files=len(marked), bytes=size, written=policy.written_bytes)
+    return _unless_too_much(step, policy, asked)
+
+
+def _unless_too_much(
+    step: Compact | Purge, policy: MaintenancePolicy, asked: bool
+) -> Compact | Purge | Nothing:
+    """A clustered table has all of it done at once: what is more than two steps waits for an
+    operator."""
+    if asked or step.bytes <= 2 * policy.step_bytes:
+        return step
+    what = "clustering" if isinstance(step, Compact) else "purging deleted rows"
+    return Nothing(
+        remark=f"{what} has {step.bytes} bytes to lay out at once, more than twice stepBytes: "
+        "`openmirror maintain` does it"
+    )
 
 
 def _vacuum(

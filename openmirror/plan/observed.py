@@ -122,7 +122,7 @@ class TablePolicy:
     retention: timedelta = timedelta(days=7)
     """How long a dropped table is kept, and of others the files that left the table."""
     asks_retention: bool = False
-    """Whether mirroring.json says so, and it is not the default."""
+    """Whether mirroring.json says how long, or it is the default."""
     maintenance: MaintenancePolicy = field(default_factory=MaintenancePolicy)
     drop_grace: timedelta | None = None
     """None: as in `Limits`; the same for `quiet_period`."""

@@ -55,7 +55,8 @@ def to_set(kept: timedelta, properties: Mapping[str, str], *, asked: bool) -> di
     """The properties that a policy wants and the table does not have so.
 
     A longer retention stays where somebody else has set it, or where nobody has `asked` for another
-    one: a number that was lost from mirroring.json deletes nothing. So does any other of the log.
+    one: a number that was lost from mirroring.json deletes nothing. The log's stays where somebody
+    else has set it.
     """
     is_our_log = properties.get(LOG_KEPT) == properties.get(OUR_LOG)
     if log_ends_before(kept, properties) and not is_our_log:
