@@ -108,6 +108,18 @@ TARGETS = (
         at_most=1.3,
     ),
     Target(
+        "large table as it is by default, upserts only, beside delta-rs",
+        Line("large", "upserts only", _OURS),
+        Line("large", "upserts only", "delta-rs"),
+        at_most=1,
+    ),
+    Target(
+        "large table as it is by default, with deletes, beside delta-rs",
+        Line("large", "mixed", _OURS),
+        Line("large", "mixed", "delta-rs"),
+        at_most=1.5,
+    ),
+    Target(
         "large table with deletion vectors, upserts only, beside delta-rs",
         Line("large", "upserts only, with vectors", _OURS),
         Line("large", "upserts only", "delta-rs"),

@@ -90,7 +90,7 @@ def _would(ports: RootPorts, folder: TableFolder, *, full: bool) -> str:
     from openmirror.plan.transitions.maintained import asked_for, with_maintenance
     from openmirror.reconcile.maintaining import survey
     from openmirror.reconcile.observing import observe
-    from openmirror.table.log import TableLog
+    from openmirror.table.log import BrokenLog, TableLog
 
     observed = observe(ports, folder).observed
     control = with_maintenance(
@@ -103,6 +103,8 @@ def _would(ports: RootPorts, folder: TableFolder, *, full: bool) -> str:
     if removal := removal_due(observed, decision):
         return planned(removal)
     found = survey(ports, observed)
+    if isinstance(found, BrokenLog):
+        return f"nothing: its files cannot be read: {found.path}: {found.reason}"
     return planned(found.step) if found else "no table, or none whose log can be read"
 
 

@@ -362,6 +362,10 @@ def _beside_commits(control: ControlDocument) -> Iterator[_Other]:
             if done is not None:
                 text = f"{what}: {counted(done.files, 'file')}, {done.bytes:,} bytes"
                 yield done.at, Act(done.at, "maintenance", text)
+        for failed in filter(None, (known.failed, known.failed_removal)):
+            kind = f"{failed.kind.value} failed" if failed.kind else "failed"
+            text = f"{kind}, {failed.count} in a row"
+            yield failed.at, Act(failed.at, "maintenance", text, failed.error.partition("\n")[0])
 
 
 def _merged(batch_records: list[BatchRecord], others: list[_Other]) -> Iterator[HistoryLine]:

@@ -9,7 +9,7 @@ from openmirror.plan.decisions import Apply, Decision, Idle
 from openmirror.plan.maintenance import is_sweep_due, portion_of
 from openmirror.plan.maintenance_steps import MaintenanceMode, MaintenancePolicy, RemoveMarked
 from openmirror.plan.observed import DeletePolicy, ObservedState, TablePolicy
-from openmirror.plan.retention import kept_for
+from openmirror.plan.retention import FORGETS_TRANSACTIONS, kept_for
 from openmirror.plan.soft_deletes import marks
 from openmirror.table.control import Act, BatchKind, Maintenance, StepFailed, StepKind
 from openmirror.table.log import TableLog
@@ -157,8 +157,8 @@ def may_maintain(observed: ObservedState, decision: Decision) -> bool:
 def is_safe(observed: ObservedState, decision: Decision) -> bool:
     """Whether nothing that is decided about this table can land beside a step."""
     log, control = observed.log, observed.control
-    if not isinstance(log, TableLog):
-        return False
+    if not isinstance(log, TableLog) or FORGETS_TRANSACTIONS in log.properties:
+        return False  # a step may write the checkpoint that no longer has what was applied
     live = observed.live
     if live is None or live[0].number != control.epoch or control.request is not None:
         return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from openmirror.plan.decisions import Pause
 from openmirror.plan.observed import ObservedState
+from openmirror.plan.retention import FORGETS_TRANSACTIONS
 from openmirror.plan.rules import problem_of
 from openmirror.protocol.rules import Broken, Code
 from openmirror.table.control import RequestKind
@@ -50,8 +51,7 @@ def not_ours(observed: ObservedState) -> Pause | None:
             detail = (
                 f"{log.path if log else observed.table}: it has forgotten the transaction of "
                 f"{forgotten}, so that what was applied under it could be applied again; "
-                "delta.setTransactionRetentionDuration does that. `openmirror reseed` makes the "
-                "table anew"
+                f"{FORGETS_TRANSACTIONS} does that. `openmirror reseed` makes the table anew"
             )
             return Pause(problem_of(observed, Broken(Code.TABLE_LOG_BROKEN, detail)))
         if (
@@ -61,9 +61,26 @@ def not_ours(observed: ObservedState) -> Pause | None:
         ):
             continue
         if not log.owners:
-            detail = f"{log.path} holds a Delta table that this mirror did not write"
-            return Pause(problem_of(observed, Broken(Code.TABLE_NOT_OURS, detail)))
+            return Pause(problem_of(observed, _without_owner(observed, log)))
         owner = min(log.owners)
         detail = f"{log.path} belongs to the landing folder {owner}"
         return Pause(problem_of(observed, Broken(Code.TABLE_NAME_COLLISION, detail)))
     return None
+
+
+def _without_owner(observed: ObservedState, log: TableLog) -> Broken:
+    """Nothing says whose table that is. It may be this folder's, of which all was forgotten."""
+    applied = observed.control.applied
+    if applied is None or log is not observed.log:
+        detail = f"{log.path} holds a Delta table that this mirror did not write"
+        return Broken(Code.TABLE_NOT_OURS, detail)
+    detail = (
+        f"{log.path} has no transaction of this mirror, which has applied files up to "
+        f"{applied.position} to a table here: another table was put in its place, or its log has "
+        f"forgotten what was applied, as {FORGETS_TRANSACTIONS} has it do"
+    )
+    remedy = (
+        "Move the Delta table at this path away, then `openmirror reseed`: it makes the table anew "
+        "from its files. It is not touched where it lies, since it may be somebody else's."
+    )
+    return Broken(Code.TABLE_NOT_OURS, detail, remedy)

@@ -178,7 +178,7 @@ class TableCleaned(TableEvent):
     """Whether the retention of a dropped table had ended."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TableMaintained(TableEvent):
     """A step of maintenance is done. Info."""
 
@@ -190,6 +190,14 @@ class TableMaintained(TableEvent):
     """Files that were to be put together, or deleted, by the plan."""
     bytes: int
     duration_seconds: float
+    live_files: int | None
+    """Of the table, as the survey found it that the step came of; None for a step without one."""
+    live_bytes: int | None
+    deleted_rows: int | None
+    """Rows in live files that deletion vectors mark as deleted."""
+    dead_files: int | None
+    """Files that left the table and are not deleted yet."""
+    dead_bytes: int | None
 
 
 @dataclass(frozen=True)

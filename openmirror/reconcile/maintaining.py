@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 
 from openmirror.errors import (
     AccessDenied,
@@ -35,6 +36,7 @@ from openmirror.plan.transitions.maintained import (
     failed,
     kind_of,
     removed_marked,
+    survey_failed,
     surveyed,
     with_maintenance,
 )
@@ -45,24 +47,28 @@ from openmirror.reconcile.documents import Documents
 from openmirror.reconcile.observing import observe
 from openmirror.reconcile.reads import Observation
 from openmirror.reconcile.root_ports import RootPorts
-from openmirror.table.control import ControlDocument, Maintenance
-from openmirror.table.log import TableLog
+from openmirror.table.control import ControlDocument, Maintenance, StepKind
+from openmirror.table.log import BrokenLog, TableLog
 
 MOST_TRIES = 20
 
 
-def survey(ports: RootPorts, observed: ObservedState) -> Survey | None:
-    """The table's files, and the step that is worth doing; None where there is nothing to read.
+def survey(ports: RootPorts, observed: ObservedState) -> Survey | BrokenLog | None:
+    """The table's files, and the step that is worth doing; None where there is no table.
 
-    Costs as much as the table has files. Raises NotThere or ConditionFailed when the log is another
+    Costs as much as the table has files. BrokenLog where no batch would notice: what says which
+    files a table has, an observation passes over. Raises ConditionFailed when the log is another
     one each time it is read.
     """
     log, policy = observed.log, observed.policy
     if not isinstance(log, TableLog) or not isinstance(policy, TablePolicy):
         return None
-    found = ports.data_files.data_files(observed.table)
+    try:
+        found = ports.data_files.data_files(observed.table)
+    except NotThere as error:  # each time: a part of a checkpoint, say
+        return BrokenLog(log.path, str(error))
     if not isinstance(found, TableFiles):
-        return None
+        return found
     files = replace(found, clustering=log.clustering)
     kept, known = how_long_kept(observed), observed.control.maintenance or Maintenance()
     now = ports.clock()
@@ -86,6 +92,11 @@ def maintain_table(ports: RootPorts, engine: TableEngine, folder: TableFolder) -
         return False
     found = survey(ports, observed)
     if found is None:
+        return False
+    if isinstance(found, BrokenLog):
+        why, at = f"{found.path}: {found.reason}", ports.clock()
+        _write_down(ports, folder, lambda known: survey_failed(known, why, at))
+        ports.emit(MaintenanceFailed(folder, StepKind.SURVEY, why[:500]))
         return False
     step = found.step
     control = with_maintenance(observed.control, lambda known: surveyed(known, found))
@@ -181,18 +192,29 @@ def _carried_out(
         _write_down(ports, folder, lambda known: removed_marked(known, removal, underway))
     elif found is not None:
         _write_down(ports, folder, lambda known: ended(known, found, underway, at))
-    ports.emit(
-        TableMaintained(
-            folder,
-            step=kind_of(step),
-            files=step.files,
-            bytes=step.bytes,
-            duration_seconds=(at - began_at).total_seconds(),
-        )
-    )
+    ports.emit(_maintained(observed, step, found, at - began_at))
     if isinstance(step, Vacuum) and step.full:
         ports.data_files.swept(observed.table, step.through)
     return True
+
+
+def _maintained(
+    observed: ObservedState, step: MaintenanceStep, found: Survey | None, took: timedelta
+) -> TableMaintained:
+    known = observed.control.maintenance or Maintenance()
+    files = surveyed(known, found).found if found else None
+    return TableMaintained(
+        folder=observed.folder,
+        step=kind_of(step),
+        files=step.files,
+        bytes=step.bytes,
+        duration_seconds=took.total_seconds(),
+        live_files=files.files if files else None,
+        live_bytes=files.bytes if files else None,
+        deleted_rows=files.rows_deleted if files else None,
+        dead_files=files.dead_files if files else None,
+        dead_bytes=files.dead_bytes if files else None,
+    )
 
 
 def _has_moved(ports: RootPorts, observed: ObservedState, found: Survey) -> bool:

@@ -49,6 +49,8 @@ class CurrentTable:
     has_deletion_vectors: bool
     tracks_rows: bool
     """Whether each row has an id for good, which a row that is written anew does not keep."""
+    only_appends: bool
+    """Whether Delta takes nothing out of it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,6 +110,6 @@ def _replaces_rows(shape: BatchShape) -> bool:
 def _is_small(table: CurrentTable | None, files: int, small_table: int) -> bool:
     """Whether rewriting it is one short job. Its change feed would have every row twice, and each
     row another id."""
-    if table is None or table.has_change_data_feed or table.tracks_rows:
+    if table is None or table.has_change_data_feed or table.tracks_rows or table.only_appends:
         return False
     return 0 < table.files <= files and table.bytes <= small_table

@@ -7,7 +7,6 @@ copy. Elsewhere Spark holds the rows, which costs more than to read them twice.
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import os
 import shutil
@@ -26,11 +25,10 @@ from openmirror.plan.facts import LandedFile
 from openmirror.ports import FileStore
 from openmirror.protocol.checksums import Checksum
 from openmirror.protocol.sequence import Sequence as Number
+from openmirror.spark.room import NEED_ROOM, no_room, reason_of_no_room
 from openmirror.stores.stored_file import open_stored
 
 _PREFIX = "openmirror-copies-"
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_NEED_ROOM = "Set TMPDIR to a folder that has room for the files of each batch that is applied"
 _AT_ONCE = 4 << 20
 _YOUNG = 60.0
 """Seconds: a folder that was made just now may not be locked yet."""
@@ -94,11 +92,10 @@ class Copies:
                 folder = Path(tempfile.mkdtemp(dir=self._folder))
             yield folder
         except OSError as error:
-            if error.errno not in _NO_ROOM:
+            reason = reason_of_no_room(error)
+            if reason is None:
                 raise
-            raise Unavailable(
-                f"there is no room in {self._folder} ({os.strerror(error.errno)}). {_NEED_ROOM}"
-            ) from error
+            raise no_room(self._folder, reason) from error
         finally:
             if folder is not None:
                 shutil.rmtree(folder, ignore_errors=True)
@@ -127,7 +124,7 @@ class Copies:
             if content.failure is not None:
                 raise
             raise Unavailable(
-                f"{file.path} cannot be copied to {self._folder} ({error.strerror}). {_NEED_ROOM}"
+                f"{file.path} cannot be copied to {self._folder} ({error.strerror}). {NEED_ROOM}"
             ) from error
 
 

@@ -32,6 +32,8 @@ _DELTA = "io.delta.package"
 _VERSION = "4.4."
 _CHECKPOINT_HOOK = "org.apache.spark.sql.delta.hooks.CheckpointHook$"
 _WRITE = "org.apache.spark.sql.delta.DeltaOperations$Write"
+_BRIEFLY = 1.0
+"""Seconds, in which a table is taken to be the same one: each commit would have to ask."""
 
 
 class DeltaTransaction:
@@ -42,6 +44,7 @@ class DeltaTransaction:
         self._none = no_value(session)
         self._log = log
         self._snapshot = snapshot
+        self._began = _clocks()
         self._transaction = log.startTransaction(self._none, some(session, snapshot))
         self.checksum = DeltaChecksum.of(self._snapshot)
         self._read: list[Any] = []
@@ -108,6 +111,14 @@ class DeltaTransaction:
     def transaction_id(self) -> str:
         """This transaction's own name, which its checksum will have."""
         return str(self._transaction.txnId())
+
+    def outlasts_its_table(self) -> bool:
+        """Whether another log is in the place of this one by now, if any: Delta would see no
+        conflict with that. Asked right before a commit, whose process may have stalled."""
+        passed = (now - then for now, then in zip(_clocks(), self._began, strict=True))
+        if all(0 <= seconds < _BRIEFLY for seconds in passed):
+            return False
+        return str(newest_snapshot(self.session, self._log).metadata().id()) != self.table_id
 
     def has_applied(self, transaction: Transaction, *, by_checksum: bool) -> bool:
         """Whether a commit of this application has this version already, or a later one.
@@ -232,6 +243,11 @@ class DeltaTransaction:
 
     def _sequence(self, items: Iterable[Any]) -> Any:
         return sequence(self.session, items)
+
+
+def _clocks() -> tuple[float, float]:
+    """One stands still while the machine sleeps, the other may be set."""
+    return time.monotonic(), time.time()
 
 
 def is_known(session: SparkSession) -> bool:

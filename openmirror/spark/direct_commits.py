@@ -18,6 +18,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from openmirror.errors import ConditionFailed
 from openmirror.plan import Batch
 from openmirror.ports import Transaction
 from openmirror.ports.merge_rows import FoldedBatch
@@ -152,6 +153,7 @@ class DirectCommits:
             has_change_data_feed=False,
             has_deletion_vectors=False,
             tracks_rows=False,
+            only_appends=False,
         )
 
     def writes_many(self, table: str) -> bool:
@@ -170,7 +172,7 @@ class DirectCommits:
     ) -> bool:
         """Append to a table or overwrite it; False, with nothing done, where Spark has to.
 
-        Raises what Delta raises for conflicts.
+        Raises what Delta raises for conflicts, and ConditionFailed where the table is another one.
         """
         if how not in (Commit.APPEND, Commit.OVERWRITE):
             return False
@@ -185,6 +187,9 @@ class DirectCommits:
             if new is None or (new.rows and not place.put(to)):
                 self.give_up(table)
                 return False
+            if begun.outlasts_its_table():
+                place.take_back([to])
+                raise ConditionFailed(f"{table} is another table than was observed")
         version = begun.commit(transaction, batch_record, [new] if new.rows else [])
         self._follow(begun, table, version, agrees)
         return True

@@ -16,6 +16,7 @@ from typing import Any
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
+from openmirror.spark.room import no_room, reason_of_no_room
 from openmirror.spark.scala import class_of
 
 _THIS_MACHINE = "file"
@@ -34,13 +35,26 @@ class DataFolder:
         self._here = self._files.getUri().getScheme() == _THIS_MACHINE
 
     def __enter__(self) -> DataFolder:
+        """Raises Unavailable where there is no room for a folder of our own."""
         if not self._here:
-            self._own = tempfile.TemporaryDirectory(prefix="openmirror-table-")
+            try:
+                self._own = tempfile.TemporaryDirectory(prefix="openmirror-table-")
+            except OSError as error:
+                reason = reason_of_no_room(error)
+                if reason is None:
+                    raise
+                raise no_room(tempfile.gettempdir(), reason) from error
         return self
 
-    def __exit__(self, *_: object) -> None:
-        if self._own is not None:
-            self._own.cleanup()
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: object
+    ) -> None:
+        """Raises Unavailable where a folder of our own was too small for this commit's files."""
+        if self._own is None:
+            return
+        self._own.cleanup()
+        if reason := reason_of_no_room(error):
+            raise no_room(self._own.name, reason) from error
 
     def path(self, name: str) -> Path:
         """Where this process writes a new file of this name."""

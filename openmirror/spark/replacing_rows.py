@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from openmirror.errors import ConditionFailed
 from openmirror.plan import Batch
 from openmirror.ports import Transaction
 from openmirror.ports.merge_rows import KIND, MAY_INSERT, MergeKind, positional, positions_of
@@ -35,7 +36,8 @@ def replace_rows(
 ) -> bool:
     """Commit merge rows, of which updates are whole rows and none reads the table.
 
-    False, with nothing done, where it takes a MERGE. Raises Delta's conflicts.
+    False, with nothing done, where it takes a MERGE. Raises Delta's conflicts, and ConditionFailed
+    where the table is another one.
     """
     schema, names = batch.union.schema, batch.frozen.key_columns
     data, keys = positional(len(schema.columns)), positions_of(schema, names)
@@ -64,6 +66,8 @@ def replace_rows(
             if gone.rows != found.count():
                 return False  # two changes are of one row: a MERGE refuses that, and says so
             come = written.result()
+            if begun.outlasts_its_table():
+                raise ConditionFailed(f"{table} is another table than was observed")
             keys_of_both = has_key(batch, not_null=frozenset())
             begun.replace(gone, come, keys_of_both, transaction, batch_record)
     return True

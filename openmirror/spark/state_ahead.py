@@ -31,7 +31,8 @@ from openmirror.spark.scala import given
 
 _MOST_WAITING = 8
 _TRACKS_ROWS = "delta.enableRowTracking"
-_ASKED = (CHANGE_DATA_FEED, FIRST_NAME_OF_FEED, DELETION_VECTORS, _TRACKS_ROWS)
+_ONLY_APPENDS = "delta.appendOnly"
+_ASKED = (CHANGE_DATA_FEED, FIRST_NAME_OF_FEED, DELETION_VECTORS, _TRACKS_ROWS, _ONLY_APPENDS)
 
 
 class StateAhead:
@@ -124,6 +125,7 @@ def _current(session: SparkSession, table: str) -> CurrentTable | None:
             has_change_data_feed=has_change_feed(properties),
             has_deletion_vectors=is_on(properties, DELETION_VECTORS),
             tracks_rows=is_on(properties, _TRACKS_ROWS),
+            only_appends=is_on(properties, _ONLY_APPENDS),
         )
     except (Py4JError, PySparkException):
         # The table is gone, or its log broken, or Spark has ended: the commit says which.

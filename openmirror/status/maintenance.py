@@ -14,8 +14,10 @@ from openmirror.plan.maintaining import (
 )
 from openmirror.plan.maintenance_steps import MaintenanceMode
 from openmirror.plan.observed import TablePolicy
+from openmirror.plan.retention import FORGETS_TRANSACTIONS
 from openmirror.status.words import Warn, Word, at_second, iso
 from openmirror.table.control import Maintenance, StepDone, StepFailed, StepKind
+from openmirror.table.log import TableLog
 
 _FAILURES = 3
 _COMMITS = 10
@@ -25,7 +27,16 @@ _OVERDUE = timedelta(days=3)
 
 def behind(observed: ObservedState) -> Iterator[Warn]:
     """The warning of a table whose debt grows, and why, where a runner is to maintain it."""
-    policy, known = observed.policy, observed.control.maintenance
+    policy, known, log = observed.policy, observed.control.maintenance, observed.log
+    own = log if isinstance(log, TableLog) and observed.folder in log.owners else None
+    if own and FORGETS_TRANSACTIONS in own.properties:
+        yield Warn(
+            Word.MAINTENANCE_BEHIND,
+            f"somebody else has set the property {FORGETS_TRANSACTIONS}, by which the log forgets "
+            "what was applied: no step is safe",
+            "The table's next batch takes it away. Where none is near, do so yourself: ALTER TABLE "
+            f"... UNSET TBLPROPERTIES ('{FORGETS_TRANSACTIONS}').",
+        )
     if known is None or not isinstance(policy, TablePolicy):
         return
     if removes_marked(observed):  # which a runner does, whoever maintains the files

@@ -46,7 +46,7 @@ from tests.conformance.states import state_of
 from tests.conformance.streams import STREAMS
 from tests.conformance.vectors import CASES, HERE, Case, Expected, Outcome, check, encoded
 from tests.vectors.build import build
-from tests.zone import NO_WAITS, Mirror, Zone, read_delta
+from tests.zone import EVERY_PATH, NO_WAITS, Mirror, Paths, Zone, read_delta
 
 pytestmark = pytest.mark.timeout(1800)
 """One fixture takes every vector through the engine: minutes, on two cores with other work."""
@@ -277,9 +277,14 @@ class InSpark:
     """Vectors, drained by the product's engine, and its tables as other readers see them."""
 
     def __init__(
-        self, root: Path, spark: SparkSession, batch_files: int, cases: list[Case] = CASES
+        self,
+        root: Path,
+        spark: SparkSession,
+        batch_files: int,
+        cases: list[Case] = CASES,
+        paths: Paths = EVERY_PATH,
     ) -> None:
-        self._runner = Mirror(Zone(root), spark)
+        self._runner = Mirror(Zone(root), spark, paths=paths)
         ports = _ports(self._runner.ports, batch_files)
         self._drained = Drained(ports, self._runner.engine, root, cases)
 
@@ -331,12 +336,26 @@ def test_the_engine_gives_what_a_vector_says(case: Case, in_spark: InSpark) -> N
     in_spark.check(case)
 
 
+_NO_DIRECT_COMMIT = Paths(direct=False)
+_NO_QUICKER_PATH = Paths(small_batch=0, small_table=0, copies=False, direct=False)
+
+
 @pytest.mark.soak
-@pytest.mark.parametrize("batch_files", [1, 2, 500])
-def test_the_engine_gives_what_every_vector_says_by_batches_of_any_size(
-    tmp_path: Path, spark: SparkSession, batch_files: int
+@pytest.mark.parametrize(
+    ("batch_files", "paths"),
+    [
+        (1, EVERY_PATH),
+        (2, EVERY_PATH),
+        (500, EVERY_PATH),
+        (500, _NO_DIRECT_COMMIT),
+        (500, _NO_QUICKER_PATH),
+        (1, _NO_QUICKER_PATH),
+    ],
+)
+def test_the_engine_gives_what_every_vector_says_by_batches_of_any_size_and_by_any_path(
+    tmp_path: Path, spark: SparkSession, batch_files: int, paths: Paths
 ) -> None:
-    engine = InSpark(tmp_path, spark, batch_files)
+    engine = InSpark(tmp_path, spark, batch_files, paths=paths)
     for case in CASES:
         engine.check(case)
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from deltalake import DeltaTable, write_deltalake
+from deltalake import DeltaTable, Field, write_deltalake
+from deltalake.schema import PrimitiveType
 from pyspark.sql import SparkSession
 
 from openmirror.plan.decisions import Idle
@@ -124,6 +125,32 @@ def test_a_commit_that_lands_before_a_whole_table_is_written_is_in_what_is_writt
     by_spark.apply((UPDATE, 1, "A"))
     assert Commit.OVERWRITE in by_spark.chosen
     assert by_spark.rows == [(1, "A"), (2, "b"), (50, "foreign")]
+
+
+def test_a_column_that_another_tool_adds_and_fills_before_a_table_is_written_again_stays_filled(
+    by_spark: Watched, monkeypatch: Patch
+) -> None:
+    by_spark.apply((INSERT, 1, "a"), (INSERT, 2, "b"))
+
+    def added() -> None:
+        there = DeltaTable(str(by_spark.path))
+        there.alter.add_columns([Field("more", PrimitiveType("string"))])
+        there.update(updates={"more": "'filled'"})
+
+    once_before(monkeypatch, committing, "present_rows", added)
+    by_spark.apply((UPDATE, 1, "A"))
+    assert by_spark.chosen[1] is Commit.OVERWRITE
+    assert by_spark.rows == [(1, "A"), (2, "b")]
+    more = {row["id"]: row["more"] for row in by_spark.mirror.rows("t")}
+    assert more == {1: None, 2: "filled"}, "an update is a whole row"
+
+
+def test_a_small_table_of_which_nothing_may_be_taken_out_gets_new_rows(by_spark: Watched) -> None:
+    by_spark.apply((INSERT, 1, "a"))
+    DeltaTable(str(by_spark.path)).alter.set_table_properties({"delta.appendOnly": "true"})
+    by_spark.apply((UPSERT, 2, "b"))
+    assert by_spark.chosen[-1] is Commit.MERGE
+    assert by_spark.rows == [(1, "a"), (2, "b")]
 
 
 def test_a_commit_that_lands_while_a_whole_table_is_written_is_a_conflict_and_not_lost(

@@ -29,13 +29,14 @@ from openmirror.ports import CommitResult, Transaction, WorkItem
 from openmirror.protocol.names import TablePath, table_name
 from openmirror.protocol.sequence import FENCED
 from openmirror.reconcile.reconciliation import reconcile
-from openmirror.spark import committing, delta_log, engine
+from openmirror.spark import committing, delta_log, delta_transaction, engine, new_data_files
 from openmirror.spark.altering import set_properties
 from openmirror.spark.choosing import Commit
 from openmirror.spark.copies import Copies
 from openmirror.spark.delta_log import listed_snapshot
 from openmirror.spark.direct_commits import DirectCommits
 from openmirror.spark.engine import SparkEngine
+from openmirror.spark.new_data_files import DataFolder
 from openmirror.spark.transacting import fresh_session
 from openmirror.stores.azure.queue import StorageWorkQueue
 from openmirror.table import layout
@@ -303,6 +304,29 @@ def test_a_row_that_another_tool_adds_while_the_file_is_written_is_not_lost(
     assert (50, "ours") in table.rows
 
 
+def tidied(table: Watched) -> list[str]:
+    """What another tool deletes of a table once it has compacted it, however young that is."""
+    other = DeltaTable(str(table.path))
+    other.optimize.compact()
+    return other.vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)
+
+
+@pytest.mark.parametrize("kind", [UPDATE, INSERT])
+def test_another_tool_may_compact_a_table_and_delete_its_old_files_while_one_is_written(
+    table: Direct, kind: int
+) -> None:
+    deleted: list[str] = []
+    for key in (1, 2, 3):
+        table.apply((INSERT, key, "a"))
+    table.writer.during.append(lambda: deleted.extend(tidied(table)))
+    table.apply((kind, 1, "A"))
+    assert len(deleted) >= 3, "nothing that was there is gone"
+    assert table.rows == sorted([(1, "A"), (2, "a"), (3, "a")] + [(1, "a")] * (kind == INSERT))
+    tidied(table)
+    table.apply((UPDATE, 3, "C"))
+    assert (3, "C") in table.rows
+
+
 def test_what_another_engine_or_tool_commits_between_batches_is_read_from_the_log(
     table: Direct,
 ) -> None:
@@ -422,6 +446,48 @@ def test_another_table_at_its_place_is_not_taken_for_it_whatever_its_version(
     found = delta_log.newest_snapshot(spark, log)
     assert int(found.version()) == version
     assert found.metadata().id() != known.metadata().id()
+
+
+def another_log(table: Watched, to: Path) -> None:
+    """In the place of a table's own, with as many versions, of a table that looks like it."""
+    version = DeltaTable(str(table.path)).version()
+    shutil.move(table.path / "_delta_log", to)
+    for _ in range(version + 1):
+        a_foreign_row(table)
+
+
+@pytest.mark.parametrize("kind", [UPDATE, INSERT])
+def test_another_table_that_comes_to_its_place_while_a_runner_stalls_gets_none_of_its_rows(
+    table: Direct, kind: int, tmp_path: Path, monkeypatch: Patch
+) -> None:
+    """Its log has nothing that Delta would call a conflict."""
+    monkeypatch.setattr(delta_transaction, "_BRIEFLY", 0.0)
+    table.apply((INSERT, 1, "a"))
+    table.apply((UPDATE, 1, "b"))
+    assert table.direct[-1]
+    table.writer.during.append(lambda: another_log(table, tmp_path / "gone"))
+    table.land((kind, 1, "c"))
+    there = set(table.path.glob("*.parquet"))
+    reconcile(table.mirror.ports, table.mirror.engine, table.mirror.table("t"))
+    assert table.direct[-1] is None
+    assert set(table.rows) == {(50, "foreign")}
+    foreign = {Path(name) for name in DeltaTable(str(table.path)).file_uris()}
+    assert set(table.path.glob("*.parquet")) == there | foreign
+
+
+def test_no_room_for_a_tables_files_on_this_machine_is_no_failure_of_the_batch(
+    spark: SparkSession, tmp_path: Path, monkeypatch: Patch
+) -> None:
+    monkeypatch.setattr(new_data_files, "_THIS_MACHINE", "elsewhere")
+    java: Any = spark._jvm
+    folder = java.org.apache.hadoop.fs.Path(str(tmp_path))
+    settings = spark.sparkContext._jsc.hadoopConfiguration()
+    with pytest.raises(Unavailable, match="TMPDIR"), DataFolder(spark, folder, settings):
+        Path("/dev/full").write_bytes(b"by this process")
+    with pytest.raises(Unavailable, match="TMPDIR"), DataFolder(spark, folder, settings):
+        java.java.io.FileOutputStream("/dev/full").write(1)
+    with pytest.raises(OSError, match="other"), DataFolder(spark, folder, settings):
+        raise OSError("other")
 
 
 def test_a_table_that_goes_while_the_file_is_written_does_not_come_back(

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 
 from openmirror.plan.decisions import Idle
 from openmirror.reconcile.reconciliation import reconcile
-from openmirror.spark import engine
+from openmirror.spark import delta_transaction, engine
 from openmirror.spark.altering import set_properties
 from openmirror.spark.choosing import Commit
 from openmirror.spark.deletion_vectors import FilesRead
@@ -31,6 +31,7 @@ from tests.integration.test_commit_paths import (
     a_foreign_row,
     changes,
 )
+from tests.integration.test_direct_commits import another_log
 from tests.integration.test_policies import settings
 from tests.zone import Mirror, Paths
 
@@ -166,6 +167,8 @@ def test_a_commit_that_lands_before_rows_are_replaced_is_not_lost(
 
 def compaction(table: Watched) -> None:
     table.mirror.spark.newSession().sql(f"OPTIMIZE delta.`{table.path}`").collect()
+    old = DeltaTable(str(table.path))
+    assert old.vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)
 
 
 @pytest.mark.parametrize("act", [a_foreign_row, pytest.param(compaction, marks=pytest.mark.soak)])
@@ -181,6 +184,18 @@ def test_a_commit_that_lands_while_rows_are_replaced_is_a_conflict(
     assert len(table.chosen) == 4, "the first attempt was no conflict"
     foreign = [(50, "foreign")] if act is a_foreign_row else []
     assert table.rows == [(0, "A"), (1, "b"), *foreign]
+
+
+def test_another_table_that_comes_to_its_place_while_rows_are_replaced_gets_none_of_them(
+    table: Watched, monkeypatch: Patch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(delta_transaction, "_BRIEFLY", 0.0)
+    upserts(table, "a", "b")
+    once_before(monkeypatch, FilesRead, "without", lambda: another_log(table, tmp_path / "gone"))
+    table.land((UPSERT, 0, "A"))
+    reconcile(table.mirror.ports, table.mirror.engine, table.mirror.table("t"))
+    assert table.chosen[-1] is Commit.REPLACE_ROWS
+    assert set(table.rows) == {(50, "foreign")}
 
 
 def test_a_table_that_goes_before_its_rows_are_replaced_does_not_come_back(

@@ -603,6 +603,10 @@ RULES: Mapping[str, str | Mutation] = {
             7, 30, 720
         ),
     ),
+    "No step runs on a table whose log is made to forget transactions": Mutation(
+        lambda: [(plan_maintaining, "FORGETS_TRANSACTIONS", "another property")],
+        test_maintaining.test_a_log_that_is_to_forget_gets_no_step_which_might_have_it_do_so,
+    ),
     "VACUUM has its turn after a compaction": Mutation(
         _compaction_comes_first,
         test_maintaining.test_a_table_that_always_has_small_files_and_a_batch_waiting_is_vacuumed_too,

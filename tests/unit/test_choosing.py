@@ -19,6 +19,7 @@ TABLE = CurrentTable(
     has_change_data_feed=False,
     has_deletion_vectors=False,
     tracks_rows=False,
+    only_appends=False,
 )
 INSERTS = MergeNeeds(deletes=False, updates=False, inserts=True)
 NOTHING = replace(INSERTS, inserts=False)
@@ -67,6 +68,8 @@ IN_LARGE = replace(MIXED, folded_here=False, table=LARGE)
         ({"table": replace(TABLE, has_change_data_feed=True)}, Commit.MERGE),
         # Each row would get another id.
         ({"table": replace(TABLE, tracks_rows=True)}, Commit.MERGE),
+        # Delta refuses to write it anew, though only new keys may come.
+        ({"table": replace(TABLE, only_appends=True)}, Commit.MERGE),
         # Partial updates, version columns and large batches, which Spark folds.
         ({"folded_here": False}, Commit.MERGE),
         ({"folded_here": False, "needs": DELETES}, Commit.MERGE),

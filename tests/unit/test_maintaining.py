@@ -12,7 +12,7 @@ import pytest
 from openmirror.cli.history_lines import history_lines
 from openmirror.cli.maintenance_lines import maintained_tables
 from openmirror.deltalog import LogReplay
-from openmirror.errors import ConditionFailed, WrongRequest
+from openmirror.errors import ConditionFailed, NotThere, WrongRequest
 from openmirror.operate.report import history
 from openmirror.operate.requests import Operator, hold, maintain, reseed
 from openmirror.plan.decisions import Apply, Continue, Idle, Pause
@@ -26,7 +26,7 @@ from openmirror.plan.maintenance_steps import (
     TableFiles,
     Vacuum,
 )
-from openmirror.plan.retention import KEPT
+from openmirror.plan.retention import FORGETS_TRANSACTIONS, KEPT
 from openmirror.plan.transitions.maintained import asked_for, with_maintenance
 from openmirror.plan.wake import needs_reconcile
 from openmirror.ports import CommitResult, Step, Transaction
@@ -172,6 +172,7 @@ def test_what_was_done_and_found_is_in_the_control_document_and_is_reported() ->
     assert (known.found.files, known.found.due, known.begun) == (1, None, None)
     [event] = [e for e in world.reported if isinstance(e, TableMaintained)]
     assert (event.step, event.files, event.bytes) == (StepKind.COMPACT, 30, 30_000)
+    assert (event.live_files, event.live_bytes, event.dead_files) == (30, 30_000, 0)
 
 
 def test_a_batch_that_waits_is_applied_before_another_step() -> None:
@@ -728,9 +729,17 @@ def may_not_list(world: Maintained) -> None:
     world.turns()
 
 
+def cannot_be_surveyed(world: Maintained) -> None:
+    world.files.data_files = lambda table: BrokenLog(table, "bad add")  # type: ignore[method-assign]
+    for _ in range(3):
+        world.clock.turn(DAY)
+        world.turns()
+
+
 @pytest.mark.parametrize(
     ("happens", "reason"),
     [
+        (cannot_be_surveyed, "3 steps failed in a row"),
         (fails_often, "3 steps failed in a row"),
         (is_never_surveyed, "not surveyed for 20"),
         (gains_more_than_it_loses, "120 small files are not put together"),
@@ -750,6 +759,35 @@ def test_debt_that_grows_is_a_warning_with_its_reason_unless_it_is_somebody_else
         layout.mirror_settings("m"), json.dumps({"openmirror": {"maintenance": "off"}}).encode()
     )
     assert not statuses(world).warnings
+
+
+def lacks_a_part(table: StorePath) -> TableFiles:
+    raise NotThere(f"a part of the checkpoint of {table}")
+
+
+@pytest.mark.parametrize(
+    "unreadable", [lambda table: BrokenLog(table, "version 3: bad add action"), lacks_a_part]
+)
+def test_files_that_cannot_be_read_are_a_failure_and_are_tried_again_later(
+    unreadable: Callable[[StorePath], TableFiles | BrokenLog],
+) -> None:
+    """Observation passes over what says which files a table has: no batch would notice."""
+    world = Maintained()
+    read = world.files.data_files
+    world.files.data_files = unreadable  # type: ignore[method-assign]
+    world.turns()
+    [event] = [event for event in world.reported if isinstance(event, MaintenanceFailed)]
+    assert event.step is StepKind.SURVEY
+    assert world.due is Due.NOT
+    world.batch()
+    assert not world.engine.steps
+    texts = list(history_lines(history(world.ports, LogReplay(world.store), ORDERS, 5)))
+    assert any("survey failed, 1 in a row, by maintenance: " in text for text in texts)
+    world.files.data_files = read  # type: ignore[method-assign]
+    world.clock.turn(timedelta(minutes=2))
+    world.turns()
+    assert world.engine.steps
+    assert world.known.failed is None
 
 
 # --- A log that forgets ---------------------------------------------------------------------------
@@ -795,6 +833,43 @@ def test_a_log_that_lacks_an_epoch_that_was_in_it_stops_its_table_until_a_reseed
     world.ports = world.process()
     assert isinstance(world.reconcile_until_idle(ORDERS), Idle)
     assert world.applied(ORDERS) == 2
+
+
+def test_a_log_that_has_forgotten_all_may_be_somebody_elses_until_it_is_moved_away() -> None:
+    world = World(NO_GRACE)
+    world.land(ORDERS, 1)
+    world.reconcile_until_idle(ORDERS)
+    logs = world.ports.logs
+    world.ports = replace(world.ports, logs=Forgetting(world, (1,)))
+    reseed(world.ports, ORDERS, Operator("ann"))
+    decision = world.decision(ORDERS)
+    assert isinstance(decision, Pause)
+    assert decision.problem.code is Code.TABLE_NOT_OURS
+    assert FORGETS_TRANSACTIONS in decision.problem.detail
+    assert "`openmirror reseed`" in decision.problem.remedy
+    world.ports = replace(world.ports, logs=logs)
+    world.store.move_folder(TABLE, StorePath("lake/elsewhere"))
+    assert isinstance(world.reconcile_until_idle(ORDERS), Idle)
+    assert world.applied(ORDERS) == 1
+
+
+def test_a_log_that_is_to_forget_gets_no_step_which_might_have_it_do_so() -> None:
+    world = Maintained()
+    read = world.ports.logs.read
+
+    class Logs:
+        def read(self, table: StorePath) -> object:
+            log = read(table)
+            if isinstance(log, TableLog):
+                return replace(log, properties={FORGETS_TRANSACTIONS: "interval 1 days"})
+            return log
+
+    world.ports = replace(world.ports, logs=Logs())  # type: ignore[arg-type]
+    world.ask()
+    world.turns()
+    assert not world.engine.steps
+    [_, warning] = statuses(world).warnings
+    assert (warning.code, FORGETS_TRANSACTIONS in warning.detail) == (Word.MAINTENANCE_BEHIND, True)
 
 
 def test_a_position_before_a_fence_that_a_clean_up_took_is_that_of_the_control_document() -> None:

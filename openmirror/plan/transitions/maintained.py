@@ -66,6 +66,8 @@ def kind_of(step: MaintenanceStep) -> StepKind:
 def surveyed(known: Maintenance, survey: Survey) -> Maintenance:
     """With a copy of what was found. Where nothing is to be done, the request is fulfilled."""
     files, step = survey.files, survey.step
+    if known.failed and known.failed.kind is StepKind.SURVEY:
+        known = replace(known, failed=None)
     after = known.vacuumed_through
     dead = [file for file in files.dead if after is None or file.removed_at >= after]
     found = FilesFound(
@@ -173,12 +175,26 @@ def failed(
     known: Maintenance, kind: StepKind, underway: Underway, error: str, at: datetime
 ) -> Maintenance:
     """With a step of a kind that ended in an error."""
-    is_removal = kind is StepKind.REMOVE_MARKED
-    before = known.failed_removal if is_removal else known.failed
-    count = before.count + 1 if before else 1
-    found = StepFailed(count=count, at=at, error=error[:500], kind=kind)
     known = replace(known, begun=_begun_after(known, underway, underway.before))
-    return replace(known, failed_removal=found) if is_removal else replace(known, failed=found)
+    if kind is StepKind.REMOVE_MARKED:
+        return replace(known, failed_removal=_once_more(known.failed_removal, kind, error, at))
+    return replace(known, failed=_once_more(known.failed, kind, error, at))
+
+
+def survey_failed(known: Maintenance, error: str, at: datetime) -> Maintenance:
+    """With files that could not be read: no step has begun.
+
+    Steps that failed before it did not do so because of that.
+    """
+    kind = known.failed.kind if known.failed else StepKind.SURVEY
+    return replace(known, failed=_once_more(known.failed, kind, error, at))
+
+
+def _once_more(
+    before: StepFailed | None, kind: StepKind | None, error: str, at: datetime
+) -> StepFailed:
+    count = before.count + 1 if before else 1
+    return StepFailed(count=count, at=at, error=error[:500], kind=kind)
 
 
 def asked_for(known: Maintenance | None, at: datetime, by: str, *, full: bool) -> Maintenance:

@@ -10,6 +10,8 @@ from enum import StrEnum
 class StepKind(StrEnum):
     """What one step of maintenance does to a table."""
 
+    SURVEY = "survey"
+    """Its files are read from its log, which each other step but the last one begins with."""
     COMPACT = "compact"
     """OPTIMIZE: several files become one; no row changes."""
     PURGE = "purge"
