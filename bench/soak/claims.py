@@ -150,6 +150,8 @@ def of_steps(tables: Sequence[Followed]) -> Claim:
     }
     vacuums, compactions = counts["VACUUM END"], sum(counts["OPTIMIZE"])
     seen = ", ".join(f"{sum(found)} {step.partition(' ')[0]}" for step, found in counts.items())
+    without = [one.table.name for one, found in zip(tables, vacuums, strict=True) if not found]
+    seen += f" (no VACUUM: {', '.join(without)})" if without else ""
     return Claim(
         "steps: OPTIMIZE, and VACUUM of every table",
         "≥ 1 each",
