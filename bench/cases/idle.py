@@ -16,6 +16,11 @@ NAME = "idle"
 TITLE = "Busy tables beside idle ones"
 _PATIENCE = 1800.0
 _ROWS = 100
+_REST = 90.0
+"""Seconds until tables are idle that were filled a moment ago: `up` observes each of them until its
+sweeps have found nothing new twice."""
+_SELDOM = {"OPENMIRROR_CLEANUP_INTERVAL": "1h"}
+"""Else the first cleanup may come at any time of the rounds: it moves a file of every table."""
 
 
 class _Table:
@@ -42,12 +47,13 @@ def run(running: Running) -> Measured:
     idle = [_Table(place, f"idle{number:04d}") for number in range(scale.idle_tables)]
     running.say(f"{NAME}: filling {len(busy)} tables")
     first = [table.publish(place) for table in busy]  # so that the mirror is there from the start
-    with up(place.root, running.folder / "idle.log") as program:
+    with up(place.root, running.folder / "idle.log", **_SELDOM) as program:
         _lags(program, busy, first)
         for name, others in (("alone", []), ("beside idle ones", idle)):
             if others:
                 running.say(f"{NAME}: filling {len(others)} tables")
                 _round(program, place, others)
+                time.sleep(_REST)
             warm_up = 1 if others else scale.idle_warm_up
             for number in range(warm_up + scale.idle_rounds):
                 running.say(f"{NAME}: busy tables {name}, {number + 1}")

@@ -45,9 +45,9 @@ def started(arguments: list[str], log: Path, **settings: str) -> Iterator[subpro
 
 
 @contextmanager
-def up(root: Path, log: Path) -> Iterator[Up]:
+def up(root: Path, log: Path, **settings: str) -> Iterator[Up]:
     """`openmirror up` over a root."""
-    with started(["openmirror.cli", "up", "--root", str(root)], log) as process:
+    with started(["openmirror.cli", "up", "--root", str(root)], log, **settings) as process:
         yield Up(process, log)
 
 
