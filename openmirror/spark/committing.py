@@ -9,7 +9,6 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, DataFrameWriterV2, SparkSession
 from pyspark.sql import functions as F
 
-from openmirror.errors import ConditionFailed
 from openmirror.plan import Batch
 from openmirror.plan.features import CHANGE_DATA_FEED
 from openmirror.plan.soft_deletes import MARKS
@@ -31,7 +30,13 @@ from openmirror.spark.frames import ABSENT, MergeRows, named, quoted, same_key, 
 from openmirror.spark.key_conditions import has_key, within
 from openmirror.spark.markers import RowPlace
 from openmirror.spark.soft_deletes import SoftColumns
-from openmirror.spark.transacting import MISSING, TAKEN, condition_of, writer
+from openmirror.spark.transacting import (
+    MISSING,
+    TAKEN,
+    ChangedMeanwhile,
+    condition_of,
+    writer,
+)
 from openmirror.spark.version_column import matches_that_count, version_column_of
 from openmirror.table.control import BatchKind
 
@@ -287,14 +292,14 @@ def rewrite(
 def present_rows(session: SparkSession, table: str, batch: Batch) -> DataFrame:
     """The rows that a batch goes on from by position, in the types after it; lazy, as commits need.
 
-    Marked rows are among them, unless the batch ends soft deletes. Raises ConditionFailed for a
+    Marked rows are among them, unless the batch ends soft deletes. Raises ChangedMeanwhile for a
     column that the batch does not know: what is written anew would not have it.
     """
     rows = session.read.format("delta").load(table)
     known = {fold_case(name) for name in batch.union.schema.names}
     for name in rows.columns:
         if fold_case(name) not in known and not (batch.hardens and name == DELETED_AT):
-            raise ConditionFailed(f"{table} has a column {name!r} by now")
+            raise ChangedMeanwhile(f"{table} has a column {name!r} by now")
     # A runner that died between the property and its batch left no such column.
     if batch.hardens and DELETED_AT in rows.columns:
         # A publisher may have a column of that name from now on, of any type.

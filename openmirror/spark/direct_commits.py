@@ -18,7 +18,6 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from openmirror.errors import ConditionFailed
 from openmirror.plan import Batch
 from openmirror.ports import Transaction
 from openmirror.ports.merge_rows import FoldedBatch
@@ -28,6 +27,7 @@ from openmirror.spark.delta_checksum import Agreement
 from openmirror.spark.delta_transaction import DeltaTransaction, relative_path
 from openmirror.spark.new_data_files import DataFolder
 from openmirror.spark.plain_tables import is_plain
+from openmirror.spark.transacting import ChangedMeanwhile
 from openmirror.table.control import BatchKind
 
 _CODEC = "spark.sql.parquet.compression.codec"
@@ -172,7 +172,7 @@ class DirectCommits:
     ) -> bool:
         """Append to a table or overwrite it; False, with nothing done, where Spark has to.
 
-        Raises what Delta raises for conflicts, and ConditionFailed where the table is another one.
+        Raises what Delta raises for conflicts, and ChangedMeanwhile where the table is another one.
         """
         if how not in (Commit.APPEND, Commit.OVERWRITE):
             return False
@@ -189,7 +189,7 @@ class DirectCommits:
                 return False
             if begun.outlasts_its_table():
                 place.take_back([to])
-                raise ConditionFailed(f"{table} is another table than was observed")
+                raise ChangedMeanwhile(f"{table} is another table than was observed")
         version = begun.commit(transaction, batch_record, [new] if new.rows else [])
         self._follow(begun, table, version, agrees)
         return True

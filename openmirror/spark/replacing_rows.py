@@ -13,7 +13,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from openmirror.errors import ConditionFailed
 from openmirror.plan import Batch
 from openmirror.ports import Transaction
 from openmirror.ports.merge_rows import KIND, MAY_INSERT, MergeKind, positional, positions_of
@@ -23,7 +22,7 @@ from openmirror.spark.frames import MergeRows, named, quoted, same_key
 from openmirror.spark.holding import held
 from openmirror.spark.key_conditions import has_key, within
 from openmirror.spark.plain_tables import may_replace_rows
-from openmirror.spark.transacting import activate
+from openmirror.spark.transacting import ChangedMeanwhile, activate
 
 
 def replace_rows(
@@ -36,7 +35,7 @@ def replace_rows(
 ) -> bool:
     """Commit merge rows, of which updates are whole rows and none reads the table.
 
-    False, with nothing done, where it takes a MERGE. Raises Delta's conflicts, and ConditionFailed
+    False, with nothing done, where it takes a MERGE. Raises Delta's conflicts, and ChangedMeanwhile
     where the table is another one.
     """
     schema, names = batch.union.schema, batch.frozen.key_columns
@@ -67,7 +66,7 @@ def replace_rows(
                 return False  # two changes are of one row: a MERGE refuses that, and says so
             come = written.result()
             if begun.outlasts_its_table():
-                raise ConditionFailed(f"{table} is another table than was observed")
+                raise ChangedMeanwhile(f"{table} is another table than was observed")
             keys_of_both = has_key(batch, not_null=frozenset())
             begun.replace(gone, come, keys_of_both, transaction, batch_record)
     return True

@@ -80,6 +80,10 @@ def writer(
     return to.option("userMetadata", batch_record)
 
 
+class ChangedMeanwhile(Exception):
+    """The table is not what a commit was made for, which Delta would not call a conflict."""
+
+
 class Outcome:
     """Holds how a commit ended; DONE unless there was an exception that means something else."""
 
@@ -93,7 +97,7 @@ def commit_outcome() -> Iterator[Outcome]:
     outcome = Outcome()
     try:
         yield outcome
-    except _CONFLICTS:
+    except (*_CONFLICTS, ChangedMeanwhile):
         outcome.result = CommitResult.CONFLICT
     except AnalysisException as error:
         condition = condition_of(error)
