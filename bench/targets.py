@@ -107,29 +107,15 @@ TARGETS = (
         Line("commit", "inserts only", "append"),
         at_most=1.3,
     ),
-    Target(
-        "large table as it is by default, upserts only, beside delta-rs",
-        Line("large", "upserts only", _OURS),
-        Line("large", "upserts only", "delta-rs"),
-        at_most=1,
-    ),
-    Target(
-        "large table as it is by default, with deletes, beside delta-rs",
-        Line("large", "mixed", _OURS),
-        Line("large", "mixed", "delta-rs"),
-        at_most=1.5,
-    ),
-    Target(
-        "large table with deletion vectors, upserts only, beside delta-rs",
-        Line("large", "upserts only, with vectors", _OURS),
-        Line("large", "upserts only", "delta-rs"),
-        at_most=1,
-    ),
-    Target(
-        "large table with deletion vectors, with deletes, beside delta-rs",
-        Line("large", "mixed, with vectors", _OURS),
-        Line("large", "mixed", "delta-rs"),
-        at_most=1.5,
+    *(
+        Target(
+            f"large table {how}, {what}, beside delta-rs",
+            Line("large", f"{mix}{by}", _OURS),
+            Line("large", mix, "delta-rs"),
+            at_most=most,
+        )
+        for how, by in (("as it is by default", ""), ("with deletion vectors", ", with vectors"))
+        for mix, what, most in (("upserts only", "upserts only", 1), ("mixed", "with deletes", 1.5))
     ),
     Target(
         "drain of inserts, beside a plain append",

@@ -25,7 +25,7 @@ from openmirror.plan.facts import LandedFile
 from openmirror.ports import FileStore
 from openmirror.protocol.checksums import Checksum
 from openmirror.protocol.sequence import Sequence as Number
-from openmirror.spark.room import NEED_ROOM, no_room, reason_of_no_room
+from openmirror.spark.room import NEED_ROOM, no_room
 from openmirror.stores.stored_file import open_stored
 
 _PREFIX = "openmirror-copies-"
@@ -92,10 +92,9 @@ class Copies:
                 folder = Path(tempfile.mkdtemp(dir=self._folder))
             yield folder
         except OSError as error:
-            reason = reason_of_no_room(error)
-            if reason is None:
-                raise
-            raise no_room(self._folder, reason) from error
+            if full := no_room(self._folder, error):
+                raise full from error
+            raise
         finally:
             if folder is not None:
                 shutil.rmtree(folder, ignore_errors=True)

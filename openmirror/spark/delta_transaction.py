@@ -23,6 +23,7 @@ from openmirror.spark.deletion_vectors import FilesRead, TakenOut
 from openmirror.spark.delta_checksum import Agreement, DeltaChecksum
 from openmirror.spark.delta_log import delta_log, listed_snapshot, may_checkpoint, newest_snapshot
 from openmirror.spark.scala import class_of, each, mapping, no_value, sequence, singleton, some
+from openmirror.spark.transacting import ChangedMeanwhile
 
 _ACTION = "org.apache.spark.sql.delta.actions.Action$"
 _MAP = "scala.collection.immutable.Map$"
@@ -112,7 +113,7 @@ class DeltaTransaction:
         """This transaction's own name, which its checksum will have."""
         return str(self._transaction.txnId())
 
-    def outlasts_its_table(self) -> bool:
+    def _outlasts_its_table(self) -> bool:
         """Whether another log is in the place of this one by now, if any: Delta would see no
         conflict with that. Asked right before a commit, whose process may have stalled."""
         passed = (now - then for now, then in zip(_clocks(), self._began, strict=True))
@@ -170,7 +171,7 @@ class DeltaTransaction:
     ) -> int:
         """Put rows that were `written` in place of others, which `same` names to people, as SQL.
 
-        Returns the version. Raises Delta's conflicts.
+        Returns the version. Raises Delta's conflicts, and ChangedMeanwhile for another table.
         """
         self._register({"numDeletedRows": gone.rows, "numRemovedFiles": gone.files})
         operation = self._write(batch_record, replaced=True, on=same)
@@ -179,7 +180,7 @@ class DeltaTransaction:
     def commit(self, transaction: Transaction, batch_record: str, files: Sequence[NewFile]) -> int:
         """Put new files in place of all that was read, or beside what is there, if nothing was.
 
-        Returns the version. Raises Delta's conflicts.
+        Returns the version. Raises Delta's conflicts, and ChangedMeanwhile for another table.
         """
         now = int(time.time() * 1000)
         self._register(
@@ -200,6 +201,8 @@ class DeltaTransaction:
         return self._commit(actions, transaction, operation)
 
     def _commit(self, actions: Sequence[Any], transaction: Transaction, operation: Any) -> int:
+        if self._outlasts_its_table():
+            raise ChangedMeanwhile(f"{self.folder} has another table than this was begun for")
         applied = self._action(
             txn={
                 "appId": transaction.app_id,

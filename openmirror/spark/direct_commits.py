@@ -187,10 +187,11 @@ class DirectCommits:
             if new is None or (new.rows and not place.put(to)):
                 self.give_up(table)
                 return False
-            if begun.outlasts_its_table():
-                place.take_back([to])
-                raise ChangedMeanwhile(f"{table} is another table than was observed")
-        version = begun.commit(transaction, batch_record, [new] if new.rows else [])
+        try:
+            version = begun.commit(transaction, batch_record, [new] if new.rows else [])
+        except ChangedMeanwhile:
+            place.take_back([to])
+            raise
         self._follow(begun, table, version, agrees)
         return True
 

@@ -16,7 +16,7 @@ from typing import Any
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-from openmirror.spark.room import no_room, reason_of_no_room
+from openmirror.spark.room import no_room
 from openmirror.spark.scala import class_of
 
 _THIS_MACHINE = "file"
@@ -40,10 +40,9 @@ class DataFolder:
             try:
                 self._own = tempfile.TemporaryDirectory(prefix="openmirror-table-")
             except OSError as error:
-                reason = reason_of_no_room(error)
-                if reason is None:
-                    raise
-                raise no_room(tempfile.gettempdir(), reason) from error
+                if full := no_room(tempfile.gettempdir(), error):
+                    raise full from error
+                raise
         return self
 
     def __exit__(
@@ -53,8 +52,8 @@ class DataFolder:
         if self._own is None:
             return
         self._own.cleanup()
-        if reason := reason_of_no_room(error):
-            raise no_room(self._own.name, reason) from error
+        if full := no_room(self._own.name, error):
+            raise full from error
 
     def path(self, name: str) -> Path:
         """Where this process writes a new file of this name."""

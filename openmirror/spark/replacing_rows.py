@@ -22,7 +22,7 @@ from openmirror.spark.frames import MergeRows, named, quoted, same_key
 from openmirror.spark.holding import held
 from openmirror.spark.key_conditions import has_key, within
 from openmirror.spark.plain_tables import may_replace_rows
-from openmirror.spark.transacting import ChangedMeanwhile, activate
+from openmirror.spark.transacting import activate
 
 
 def replace_rows(
@@ -65,8 +65,6 @@ def replace_rows(
             if gone.rows != found.count():
                 return False  # two changes are of one row: a MERGE refuses that, and says so
             come = written.result()
-            if begun.outlasts_its_table():
-                raise ChangedMeanwhile(f"{table} is another table than was observed")
             keys_of_both = has_key(batch, not_null=frozenset())
             begun.replace(gone, come, keys_of_both, transaction, batch_record)
     return True
