@@ -20,7 +20,7 @@ _REST = 90.0
 """Seconds until tables are idle that were filled a moment ago: `up` observes each of them until its
 sweeps have found nothing new twice."""
 _SELDOM = {"OPENMIRROR_CLEANUP_INTERVAL": "1h"}
-"""Else the first cleanup may come at any time of the rounds: it moves a file of every table."""
+"""Else the first cleanup may come at any time of the rounds: it observes every table."""
 
 
 class _Table:
