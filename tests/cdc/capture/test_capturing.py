@@ -257,7 +257,8 @@ def test_a_snapshot_that_was_cut_short_begins_anew_and_a_new_one_gives_up_nothin
         assert kinds == [MarkKind.BEGUN, MarkKind.BEGUN, MarkKind.ENDED]
         spooled.read()
         came = len(spooled.changes) - before
-        assert came > rows + 1, "all of it came once more, and some before that"
+        # One row is enough to be amid it: a connector's first batch may have no more.
+        assert came > rows, "all of it came once more, and some before that"
         connection.execute("UPDATE orders SET text = 'new' WHERE id = 1")
         with captured(settings):
             last = spooled.until(lambda found: found[-1].text == "new")[-1]
