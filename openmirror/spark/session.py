@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import pyspark
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JJavaError, Py4JNetworkError
 from pyspark import SparkConf
 from pyspark.sql import SparkSession
 
@@ -52,6 +54,7 @@ _DELTA_REMEDY = (
 )
 _OLDEST = 4
 _LOOPBACK = "127.0.0.1"
+_SECONDS_TO_END = 10.0
 _JVM_OPTIONS = "-Duser.timezone=UTC -Dlog4j2.level=error"
 
 
@@ -136,6 +139,24 @@ def need_delta(spark: SparkSession) -> None:
     extensions = spark.conf.get(_EXTENSIONS, "") or ""
     if _EXTENSION not in extensions or not spark.conf.get(_CATALOG, ""):
         raise CannotStart(f"this Spark application was not made for Delta Lake. {_DELTA_REMEDY}")
+
+
+def stop_started(spark: SparkSession) -> None:
+    """Stop what `start_spark` started, unless its JVM has ended already.
+
+    A signal to all processes of a group, as `timeout` and a closed terminal send it, ends the JVM
+    at once. What was underway says so itself; an end that was asked for is no error.
+    """
+    gateway = spark.sparkContext._gateway
+    assert gateway is not None
+    try:
+        spark.stop()
+    except (Py4JNetworkError, ConnectionError):
+        # One that is about to end refuses connections already.
+        with suppress(subprocess.TimeoutExpired):
+            gateway.proc.wait(_SECONDS_TO_END)
+        if gateway.proc.poll() is None:
+            raise
 
 
 def stop_submitted(spark: SparkSession) -> None:

@@ -56,11 +56,13 @@ def local_spark(settings: Settings, say: Say = say_nothing) -> Iterator[SparkSes
 @contextmanager
 def rootless_spark(settings: Settings, say: Say = say_nothing) -> Iterator[SparkSession]:
     """Spark in this process that reads and writes no tables, stopped at the end; CannotStart."""
+    from openmirror.spark.session import stop_started
+
     spark = _start_here(settings, say, {})
     try:
         yield spark
     finally:
-        spark.stop()
+        stop_started(spark)
 
 
 def engine_over(settings: Settings, spark: SparkSession) -> TableEngine:
@@ -154,7 +156,12 @@ def _given_session() -> SparkSession | None:
 
 @contextmanager
 def _started(settings: Settings, access: Mapping[str, str], say: Say) -> Iterator[SparkSession]:
-    from openmirror.spark.session import is_submitted, stop_submitted, submitted_spark
+    from openmirror.spark.session import (
+        is_submitted,
+        stop_started,
+        stop_submitted,
+        submitted_spark,
+    )
 
     hadoop = {f"spark.hadoop.{name}": value for name, value in access.items()}
     if is_submitted():
@@ -168,7 +175,7 @@ def _started(settings: Settings, access: Mapping[str, str], say: Say) -> Iterato
     try:
         yield spark
     finally:
-        spark.stop()
+        stop_started(spark)
 
 
 def _start_here(settings: Settings, say: Say, overrides: Mapping[str, str]) -> SparkSession:
