@@ -17,8 +17,8 @@ TITLE = "Busy tables beside idle ones"
 _PATIENCE = 1800.0
 _ROWS = 100
 _REST = 90.0
-"""Seconds until tables are idle that were filled a moment ago: `up` observes each of them until its
-sweeps have found nothing new twice."""
+"""Seconds until tables are idle that were filled a moment ago: the status passes of `up` observe
+each of them 5, 10, 20 and 40 seconds later, and then ever more seldom."""
 _SELDOM = {"OPENMIRROR_CLEANUP_INTERVAL": "1h"}
 """Else the first cleanup may come at any time of the rounds: it observes every table."""
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pyspark
-from py4j.protocol import Py4JJavaError, Py4JNetworkError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkConf
 from pyspark.sql import SparkSession
 
@@ -144,15 +144,15 @@ def need_delta(spark: SparkSession) -> None:
 def stop_started(spark: SparkSession) -> None:
     """Stop what `start_spark` started, unless its JVM has ended already.
 
-    A signal to all processes of a group, as `timeout` and a closed terminal send it, ends the JVM
-    at once. What was underway says so itself; an end that was asked for is no error.
+    A SIGTERM to all processes of a group, as `timeout` sends it, ends the JVM at once. A batch that
+    was underway says so itself; an end that was asked for is no error.
     """
     gateway = spark.sparkContext._gateway
     assert gateway is not None
     try:
         spark.stop()
-    except (Py4JNetworkError, ConnectionError):
-        # One that is about to end refuses connections already.
+    except (Py4JError, ConnectionError):
+        # One that is about to end refuses connections already, or cuts an answer off.
         with suppress(subprocess.TimeoutExpired):
             gateway.proc.wait(_SECONDS_TO_END)
         if gateway.proc.poll() is None:

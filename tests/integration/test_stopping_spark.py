@@ -15,7 +15,9 @@ from openmirror.settings import Settings
 from openmirror.wiring.spark import rootless_spark
 
 with rootless_spark(Settings()) as spark:
-    os.kill(spark.sparkContext._gateway.proc.pid, signal.SIGTERM)
+    java = spark.sparkContext._gateway.proc
+    os.kill(java.pid, signal.SIGTERM)
+    java.wait(60)
 print("ended well")
 """
 

@@ -11,10 +11,8 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from openmirror.protocol.names import TableFolder
-from openmirror.stores.local.store import LocalStore
 from openmirror.stores.local.wake_up import LocalWaker
-from openmirror.stores.local.watching import LandingWatch, Wide, archived, heard
-from openmirror.table.layout import LANDING, archive_folder, join, table_folder
+from openmirror.stores.local.watching import LandingWatch, Wide, heard
 from tests.harness.publishing import table
 
 ZONE = "m/Files/LandingZone"
@@ -162,63 +160,6 @@ def test_files_in_folders_that_are_new_themselves_wake_their_table(ears: Heard) 
     woken = ears.after(make)
     # The kernel reports a new folder before anybody can watch what is in it: the sweep covers it.
     assert woken == {SALES_ORDERS} or ears.swept.acquire(timeout=PATIENCE)
-
-
-@pytest.mark.parametrize(
-    ("folder", "file"),
-    [
-        (ORDERS, "1.parquet"),
-        (ORDERS, "Year=2024/1.parquet"),
-        (SALES_ORDERS, "1.parquet"),
-        (SALES_ORDERS, "Year=2024/Region=North/1.parquet"),
-    ],
-)
-def test_a_file_is_archived_where_cleanup_moves_it(folder: TableFolder, file: str) -> None:
-    landed, moved = table_folder(folder), archive_folder(folder)
-    assert PurePosixPath(LANDING) / archived(
-        PurePosixPath(landed, file).relative_to(LANDING), folder
-    ) == PurePosixPath(moved, file)
-
-
-@pytest.mark.parametrize("of", ["", "Year=2024"])
-def test_files_that_cleanup_moves_do_not_wake_their_table(ears: Heard, of: str) -> None:
-    store = LocalStore(ears.root)
-    landed = table_folder(ORDERS)
-    names = [f"{of}/{number:020d}.parquet".lstrip("/") for number in range(1, 30)]
-    for name in names:
-        store.write(join(landed, *name.split("/")), b"x")
-    while ears.waker.take(0.6):
-        pass
-
-    def clean() -> None:
-        for name in names:
-            file = join(landed, *name.split("/"))
-            moved = join(archive_folder(ORDERS), *name.split("/"))
-            store.move_file(file, moved, store.read(file).etag)
-
-    assert ears.after(clean) == set()
-    assert len(list((ears.zone / "Orders" / "_ProcessedFiles" / of).iterdir())) == len(names)
-
-
-def test_a_file_that_is_deleted_wakes_also_where_the_archive_has_one_of_its_name(
-    ears: Heard,
-) -> None:
-    name = f"{1:020d}.parquet"
-    (ears.zone / "Orders" / "_ProcessedFiles" / name).write_bytes(b"x")
-    again = ears.zone / "Orders" / name
-    assert ears.after(lambda: again.write_bytes(b"bad")) == {ORDERS}
-    assert ears.after(again.unlink) == {ORDERS}
-
-
-def test_a_file_that_comes_again_while_cleanup_moves_it_wakes(ears: Heard) -> None:
-    file = ears.zone / "Orders" / f"{1:020d}.parquet"
-    assert ears.after(lambda: file.write_bytes(b"x")) == {ORDERS}
-
-    def replaced() -> None:
-        file.rename(ears.zone / "Orders" / "_ProcessedFiles" / file.name)
-        file.write_bytes(b"another")
-
-    assert ears.after(replaced) == {ORDERS}
 
 
 def test_our_own_files_and_other_mirrors_do_not_wake_it(ears: Heard) -> None:

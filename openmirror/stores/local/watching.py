@@ -17,7 +17,6 @@ from watchfiles import Change, watch
 
 from openmirror.ports import Waker
 from openmirror.protocol.names import (
-    ARCHIVE_FOLDER,
     METADATA_FILE,
     SCHEMA_SUFFIX,
     TableFolder,
@@ -62,12 +61,6 @@ def heard(changed: PurePath) -> TableFolder | Wide | None:
     if inside != (METADATA_FILE,) and any(_is_not_read(name) for name in inside):
         return None
     return TableFolder(parts[0], path)
-
-
-def archived(changed: PurePath, folder: TableFolder) -> PurePath:
-    """Where cleanup moves a file that lies in this folder; both below `landing`."""
-    depth = 1 + len(ZONE) + (2 if folder.path.schema else 1)
-    return PurePath(*changed.parts[:depth], ARCHIVE_FOLDER, *changed.parts[depth:])
 
 
 def _is_not_read(name: str) -> bool:
@@ -144,34 +137,20 @@ class LandingWatch:
             self._emit(changed)
 
     def _emit(self, changes: Iterable[tuple[Change, str]]) -> None:
-        below = [
-            (change, Path(text).relative_to(self._landing))
-            for change, text in changes
-            if Path(text).is_relative_to(self._landing)
-        ]
-        added = {path for change, path in below if change is Change.added}
         woken: set[TableFolder] = set()
         wide = False
-        for change, path in below:
-            if path.parts and not self._wanted(path.parts[0]):
+        for _, text in changes:
+            path = Path(text)
+            if not path.is_relative_to(self._landing):
                 continue
-            concerned = heard(path)
+            relative = path.relative_to(self._landing)
+            if relative.parts and not self._wanted(relative.parts[0]):
+                continue
+            concerned = heard(relative)
+            if isinstance(concerned, TableFolder):
+                woken.add(concerned)
             wide = wide or concerned is Wide.MIRROR
-            if not isinstance(concerned, TableFolder):
-                continue
-            if change is Change.deleted and self._is_archived(path, concerned, added):
-                continue
-            woken.add(concerned)
         for folder in sorted(woken):
             self._waker.wake(folder)
         if wide:
             self._sweep()
-
-    def _is_archived(self, gone: Path, folder: TableFolder, added: set[Path]) -> bool:
-        """Whether cleanup has just moved this file, which changes nothing for its table.
-
-        Or each pass over a thousand tables would have all of them reconciled, before those that
-        have new files. What a new folder has at once, nobody reports: the folder stands for it.
-        """
-        to = archived(gone, folder)
-        return not added.isdisjoint((to, *to.parents)) and (self._landing / to).is_file()
