@@ -58,6 +58,9 @@ class Scale:
     busy_tables: int = 50
     idle_rounds: int = 3
     idle_warm_up: int = 2
+    idle_rest: float = 90.0
+    """Seconds until tables are idle that were filled a moment ago: the status passes of `up` observe
+    each of them 5, 10, 20 and 40 seconds later, and then ever more seldom."""
 
     backlogs: tuple[int, int] = (2_000, 10_000)
     backlog_rows: int = 100
@@ -69,6 +72,7 @@ QUICK = Scale(
     warm_up=1,
     commits=1,
     tables=2,
+    files=5,
     drains=1,
     drains_by_default=1,
     per_file_files=1,
@@ -89,6 +93,7 @@ QUICK = Scale(
     busy_tables=2,
     idle_rounds=1,
     idle_warm_up=1,
+    idle_rest=0.0,  # few tables cost nothing
     backlogs=(100, 300),
 )
 """Five minutes: whether all of it works, and about where the ratios lie."""

@@ -16,9 +16,6 @@ NAME = "idle"
 TITLE = "Busy tables beside idle ones"
 _PATIENCE = 1800.0
 _ROWS = 100
-_REST = 90.0
-"""Seconds until tables are idle that were filled a moment ago: the status passes of `up` observe
-each of them 5, 10, 20 and 40 seconds later, and then ever more seldom."""
 _SELDOM = {"OPENMIRROR_CLEANUP_INTERVAL": "1h"}
 """Else the first cleanup may come at any time of the rounds: it observes every table."""
 
@@ -53,7 +50,7 @@ def run(running: Running) -> Measured:
             if others:
                 running.say(f"{NAME}: filling {len(others)} tables")
                 _round(program, place, others)
-                time.sleep(_REST)
+                time.sleep(scale.idle_rest)
             warm_up = 1 if others else scale.idle_warm_up
             for number in range(warm_up + scale.idle_rounds):
                 running.say(f"{NAME}: busy tables {name}, {number + 1}")
