@@ -59,8 +59,8 @@ class Scale:
     idle_rounds: int = 3
     idle_warm_up: int = 2
     idle_rest: float = 90.0
-    """Seconds until tables are idle that were filled a moment ago: the status passes of `up` observe
-    each of them 5, 10, 20 and 40 seconds later, and then ever more seldom."""
+    """Seconds until tables are idle that were filled a moment ago: the status passes of `up`
+    observe each of them 5, 10, 20 and 40 seconds later, and then ever more seldom."""
 
     backlogs: tuple[int, int] = (2_000, 10_000)
     backlog_rows: int = 100
