@@ -56,13 +56,8 @@ def local_spark(settings: Settings, say: Say = say_nothing) -> Iterator[SparkSes
 @contextmanager
 def rootless_spark(settings: Settings, say: Say = say_nothing) -> Iterator[SparkSession]:
     """Spark in this process that reads and writes no tables, stopped at the end; CannotStart."""
-    from openmirror.spark.session import stop_started
-
-    spark = _start_here(settings, say, {})
-    try:
+    with _of_our_own(settings, say, {}) as spark:
         yield spark
-    finally:
-        stop_started(spark)
 
 
 def engine_over(settings: Settings, spark: SparkSession) -> TableEngine:
@@ -156,12 +151,7 @@ def _given_session() -> SparkSession | None:
 
 @contextmanager
 def _started(settings: Settings, access: Mapping[str, str], say: Say) -> Iterator[SparkSession]:
-    from openmirror.spark.session import (
-        is_submitted,
-        stop_started,
-        stop_submitted,
-        submitted_spark,
-    )
+    from openmirror.spark.session import is_submitted, stop_submitted, submitted_spark
 
     hadoop = {f"spark.hadoop.{name}": value for name, value in access.items()}
     if is_submitted():
@@ -171,7 +161,17 @@ def _started(settings: Settings, access: Mapping[str, str], say: Say) -> Iterato
         finally:
             stop_submitted(spark)
         return
-    spark = _start_here(settings, say, hadoop)
+    with _of_our_own(settings, say, hadoop) as spark:
+        yield spark
+
+
+@contextmanager
+def _of_our_own(
+    settings: Settings, say: Say, overrides: Mapping[str, str]
+) -> Iterator[SparkSession]:
+    from openmirror.spark.session import stop_started
+
+    spark = _start_here(settings, say, overrides)
     try:
         yield spark
     finally:
