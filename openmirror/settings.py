@@ -161,7 +161,8 @@ class Settings(BaseModel):
     )
     cleanup_interval: Interval = Field(
         default=timedelta(minutes=10),
-        description="How often `up` moves applied files to _ProcessedFiles.",
+        description="How often `up` moves applied files, all but the newest of a folder, to "
+        "_ProcessedFiles.",
     )
     status_interval: Interval = Field(
         default=timedelta(seconds=5),
