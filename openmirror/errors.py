@@ -99,6 +99,8 @@ class PublishRefused(OpenmirrorError):
         super().__init__(f"{broken.code}: {broken.detail} (PROTOCOL §{section}). {solution}")
         self.code = broken.code
         """The problem that a mirror would have had with it."""
+        self.detail = broken.detail
+        """What was found, without code and remedy."""
         self.section = section
         """Where docs/PROTOCOL.md has the rule, such as `4.4`."""
         self.remedy = solution
@@ -384,8 +386,8 @@ SOLUTIONS: dict[Code, str] = {
     ),
     Code.STREAM_TABLE_STOPPED: (
         "Mend what its reason names; then take a new snapshot of the table (openmirror cdc "
-        "resnapshot), or let it go on from there (openmirror cdc run … --retry), as "
-        "docs/OPERATIONS.md says of the reason's code."
+        "resnapshot, or its connector's), or let it go on from there (openmirror cdc follow … "
+        "--retry), as docs/OPERATIONS.md says of the reason's code."
     ),
     Code.STREAM_DOWN: (
         "Do what the reason says, and see that something lands it: `openmirror up`, a runner with "

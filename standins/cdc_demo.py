@@ -21,7 +21,7 @@ from deltalake.exceptions import TableNotFoundError
 from rich.console import Console
 from rich.table import Table
 
-from openmirror.cdc.capture.settings import DatabaseUrl
+from openmirror.cdc.postgresql.settings import DatabaseUrl
 from standins.kafka.connected import through_kafka
 from standins.postgres import connected, postgres_programs, postgres_server
 
@@ -66,9 +66,7 @@ def main() -> int:
         allow_abbrev=False,
     )
     parser.add_argument("--cdc", action="store_true", help="This form of the demo.")
-    parser.add_argument(
-        "--kafka", action="store_true", help="Through a broker and Kafka Connect, not embedded."
-    )
+    parser.add_argument("--kafka", action="store_true", help="Through a broker and Kafka Connect.")
     parser.add_argument("--seconds", type=int, default=_SECONDS, help="How long the load lasts.")
     parser.add_argument("--rate", type=int, default=_RATE, help="Transactions a second.")
     parser.add_argument("--root", type=Path, help="Where to make it; default: a new folder.")

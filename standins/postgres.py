@@ -5,17 +5,20 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Literal
 
 import psycopg
+from psycopg import sql
 
-from openmirror.cdc.capture.settings import DatabaseUrl
+from openmirror.cdc.postgresql.settings import DatabaseUrl
 from standins.loopback import free_port
 
 PASSWORD = "it is a secret: p@ss/word"
@@ -30,65 +33,137 @@ _SETTINGS = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass
 class PostgresServer:
-    """A server that runs; the superuser's name is `owner`."""
+    """A server that runs, or is stopped for a while; the superuser's name is `owner`."""
 
     url: DatabaseUrl
+    folder: Path
+    """Where its data and its log are."""
+    programs: Path
+    user: str | None
+    """The operating system's user that it runs as; None for ours."""
+    settings: Mapping[str, str]
+    _process: subprocess.Popen[bytes] | None = field(default=None, init=False)
 
     def connect(self) -> psycopg.Connection:
         """The superuser's connection, each statement a transaction."""
         return connected(self.url)
 
-    @contextmanager
-    def database(self, name: str) -> Iterator[DatabaseUrl]:
-        """An empty database; it goes, and with it its slots, whoever still uses them."""
+    @property
+    def version(self) -> str:
+        """Such as 15.18."""
         with self.connect() as connection:
-            connection.execute(f'CREATE DATABASE "{name}"')
-            try:
-                yield replace(self.url, database=name)
-            finally:
-                _drop_slots(connection, name)
-                connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+            row = connection.execute("SHOW server_version").fetchone()
+        assert row is not None
+        return str(row[0]).partition(" ")[0]
 
-
-@contextmanager
-def postgres_server(more: Mapping[str, str] | None = None) -> Iterator[PostgresServer]:
-    """Start a server with some settings of its own; it ends with the block."""
-    programs = postgres_programs()
-    # PostgreSQL refuses to run as root, and pytest's folders are root's alone.
-    user = _somebody_else()
-    folder = Path(tempfile.mkdtemp(prefix="openmirror-postgres-"))
-    try:
-        secret = folder / "password"
-        secret.write_text(PASSWORD)
-        if user is not None:
-            shutil.chown(folder, user)
-            shutil.chown(secret, user)
-        data = folder / "data"
-        command = [programs / "initdb", "-D", data, "-U", "owner", "--pwfile", secret]
-        _run([*command, "-A", "scram-sha-256", "-E", "UTF8", "--locale=C.UTF-8", "-N"], user)
-        settings = {**_SETTINGS, "port": str(free_port()), "unix_socket_directories": str(folder)}
-        settings |= more or {}
-        options = [f"-c{name}={value}" for name, value in settings.items()]
-        with (folder / "log").open("wb") as log:
-            server = subprocess.Popen(
-                [programs / "postgres", "-D", data, *options],
-                user=user,
-                cwd=folder,
+    def start(self) -> None:
+        """Start the server on its data and port, and wait until it lets somebody in."""
+        options = [f"-c{name}={value}" for name, value in self.settings.items()]
+        with (self.folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [self.programs / "postgres", "-D", self.folder / "data", *options],
+                user=self.user,
+                cwd=self.folder,
+                env=_environment(self.programs),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )
+        _wait(self.url, self._process, self.folder / "log")
+
+    def stop(self, how: Literal["fast", "immediate"] = "fast") -> None:
+        """Stop the server; `immediate` is a crash, which it recovers from at its next start."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGINT if how == "fast" else signal.SIGQUIT)
+            self._process.wait(_PATIENCE)
+            self._process = None
+
+    def reload(self, **settings: str) -> None:
+        """Change settings while the server runs."""
+        with self.connect() as connection:
+            for name, value in settings.items():
+                statement = sql.SQL("ALTER SYSTEM SET {} = {}")
+                connection.execute(statement.format(sql.Identifier(name), value))
+            connection.execute("SELECT pg_reload_conf()")
+
+    @contextmanager
+    def database(self, name: str, encoding: str = "UTF8") -> Iterator[DatabaseUrl]:
+        """An empty database; it goes, and with it its slots, whoever still uses them."""
+        locale = "C.UTF-8" if encoding == "UTF8" else "C"
+        with self.connect() as connection:
+            connection.execute(
+                sql.SQL(
+                    "CREATE DATABASE {} TEMPLATE template0 ENCODING {} LC_COLLATE {} LC_CTYPE {}"
+                ).format(sql.Identifier(name), encoding, locale, locale)
+            )
         try:
-            url = DatabaseUrl("127.0.0.1", int(settings["port"]), "postgres", "owner", PASSWORD)
-            _wait(url, server, folder / "log")
-            yield PostgresServer(url)
+            yield replace(self.url, database=name)
         finally:
-            server.send_signal(3)  # SIGQUIT: at once, since nothing of it is needed again
-            server.wait(_PATIENCE)
+            with self.connect() as connection:
+                _drop_slots(connection, name)
+                connection.execute(
+                    sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name))
+                )
+
+
+@contextmanager
+def postgres_server(
+    more: Mapping[str, str] | None = None, programs: Path | None = None
+) -> Iterator[PostgresServer]:
+    """Start a server with some settings of its own; it ends with the block.
+
+    `programs` are those of another version than the installed one.
+    """
+    # PostgreSQL refuses to run as root, and pytest's folders are root's alone.
+    user = _somebody_else()
+    folder = Path(tempfile.mkdtemp(prefix="openmirror-postgres-"))
+    try:
+        if user is not None:
+            shutil.chown(folder, user)
+        programs = postgres_programs() if programs is None else _readable(programs, folder, user)
+        _make_data(programs, folder, user)
+        settings = {**_SETTINGS, "port": str(free_port()), "unix_socket_directories": str(folder)}
+        settings |= more or {}
+        url = DatabaseUrl("127.0.0.1", int(settings["port"]), "postgres", "owner", PASSWORD)
+        server = PostgresServer(url, folder, programs, user, settings)
+        try:
+            server.start()
+            yield server
+        finally:
+            server.stop("immediate")  # nothing of it is needed again
     finally:
         shutil.rmtree(folder)
+
+
+def _make_data(programs: Path, folder: Path, user: str | None) -> None:
+    secret = folder / "password"
+    secret.write_text(PASSWORD)
+    if user is not None:
+        shutil.chown(secret, user)
+    command = [programs / "initdb", "-D", folder / "data", "-U", "owner", "--pwfile", secret]
+    _run(
+        [*command, "-A", "scram-sha-256", "-E", "UTF8", "--locale=C.UTF-8", "-N"],
+        user,
+        _environment(programs),
+    )
+
+
+def _readable(programs: Path, folder: Path, user: str | None) -> Path:
+    """Give the programs where the server's user may run them, who may not enter root's folders."""
+    if user is None:
+        return programs
+    copied = folder / "programs"
+    shutil.copytree(programs.parent, copied, symlinks=True)
+    return copied / programs.name
+
+
+def _environment(programs: Path) -> dict[str, str]:
+    """Let programs that bring their own libraries find them."""
+    own = programs.parent / "lib"
+    more = {"LD_LIBRARY_PATH": str(own)} if (own / "libpq.so.5").exists() else {}
+    return {**os.environ, **more}
 
 
 def postgres_programs() -> Path:
@@ -121,11 +196,12 @@ def _somebody_else() -> str | None:
     return "postgres" if "postgres" in names else "nobody"
 
 
-def _run(command: list[object], user: str | None) -> None:
+def _run(command: list[object], user: str | None, environment: Mapping[str, str]) -> None:
     done = subprocess.run(
         [str(part) for part in command],
         user=user,
         cwd="/",
+        env=environment,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

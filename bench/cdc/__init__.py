@@ -1,1 +1,1 @@
-"""From a commit of a database to one of a Delta table, beside what one would write by hand."""
+"""From a commit of a database to change files and Delta tables, beside the server's own readers."""

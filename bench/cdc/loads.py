@@ -8,6 +8,13 @@ from dataclasses import dataclass, field
 import psycopg
 
 COLUMNS = "id int PRIMARY KEY, n bigint, text text, price numeric(12,2), at timestamptz, ok boolean"
+EIGHT = "eight"
+"""A table of eight columns, whose log is read."""
+EIGHT_TABLE = f"""
+CREATE TABLE {EIGHT} (id bigint PRIMARY KEY, a text, b varchar(40), n numeric(12,2), ts timestamp,
+    f bool, d float8, i int)
+"""
+_A_TRANSACTION = 10_000
 _ROW = "n, 0, 'some words of row ' || n, n / 100.0, now(), n % 2 = 0"
 
 
@@ -71,3 +78,30 @@ def burst(connection: psycopg.Connection, tables: int, times: int, behind: int) 
             connection.execute(f"UPDATE {name} SET n = {number}, price = {number}")  # type: ignore[call-overload]
             done.add(name, number)
     return done
+
+
+def make_eight(connection: psycopg.Connection, rows: int = 0) -> None:
+    """Make the table of eight columns, with so many rows."""
+    connection.execute(EIGHT_TABLE)
+    if rows:
+        insert_eight(connection, rows)
+
+
+def insert_eight(connection: psycopg.Connection, rows: int) -> None:
+    """Insert rows into it, ten thousand a transaction."""
+    for first in range(1, rows + 1, _A_TRANSACTION):
+        last = min(rows, first + _A_TRANSACTION - 1)
+        connection.execute(
+            f"INSERT INTO {EIGHT} SELECT g, 'name ' || g, md5(g::text), g / 100.0, "  # type: ignore[call-overload]
+            "'2024-01-01'::timestamp + g * interval '1 second', g % 2 = 0, g * 1.5, g % 1000 "
+            f"FROM generate_series({first}, {last}) g"
+        )
+
+
+def update_eight(connection: psycopg.Connection, rows: int) -> None:
+    """Update its rows, ten thousand a transaction."""
+    for first in range(1, rows + 1, _A_TRANSACTION):
+        last = min(rows, first + _A_TRANSACTION - 1)
+        connection.execute(
+            f"UPDATE {EIGHT} SET i = i + 1, a = a || '.' WHERE id BETWEEN {first} AND {last}"  # type: ignore[call-overload]
+        )

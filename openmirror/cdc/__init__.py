@@ -1,6 +1,6 @@
-"""Live databases as publishers: a stream of change records becomes change files in a landing zone.
+"""Live databases as publishers: streams of changes become change files in a landing zone.
 
-What a database commits, Debezium reads from its log and writes into a stream: a spool of this
-machine. The relay reads the stream in batches and lands them; from there on everything is as with
-any other publisher.
+`postgresql` reads a PostgreSQL's own log. `relay` reads the records that Debezium's connectors
+write into a topic, by way of `kafka`, `avro` and `decoding`. Behind the landing zone everything is
+as with any other publisher.
 """

@@ -168,7 +168,16 @@ def _of_postgresql(topic: str) -> Iterator[TemplatePart]:
             "publication.autocreate.mode": "filtered",
         },
     )
-    yield TemplatePart("Times to the microsecond.", {"time.precision.mode": "microseconds"})
+    yield TemplatePart(
+        "Times to the microsecond, intervals as text. Leave out (column.exclude.list) what the "
+        "connector does not send as it is: docs/SOURCES.md names it.",
+        {"time.precision.mode": "microseconds", "interval.handling.mode": "string"},
+    )
+    yield TemplatePart(
+        "A failure that comes back ends the connector's task, where people see it. By default a "
+        "snapshot that fails is tried for ever.",
+        {"errors.max.retries": "30"},
+    )
 
 
 def _of_binlog(_: str) -> Iterator[TemplatePart]:

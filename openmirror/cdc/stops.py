@@ -6,7 +6,13 @@ from openmirror.errors import OpenmirrorError
 from openmirror.protocol.streams import StopReason
 
 TAKE_SNAPSHOT = "Take a new snapshot of the table: openmirror cdc resnapshot."
-"""The remedy where rows are missing, or differ."""
+"""The remedy for a table of a database's log whose rows are missing, or differ."""
+
+ASK_CONNECTOR = (
+    "Let its connector take a new snapshot of the table, by a signal of type BLOCKING "
+    "(docs/SOURCES.md, Through Kafka or Event Hubs)."
+)
+"""The remedy for a table of a topic."""
 
 GIVE_WHOLE_ROWS = (
     "ALTER TABLE … REPLICA IDENTITY FULL, so that the log has every value of a row; then take a "

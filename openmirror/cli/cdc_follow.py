@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from openmirror.cli.cdc_verbs import RetryOption, TriggerOption, interval, need_packages
+from openmirror.cli.cdc_verbs import RetryOption, TriggerOption, interval, need_packages_of_topics
 from openmirror.cli.choosing import ExcludeOption, IncludeOption, NamesOption, table_choice
 from openmirror.cli.console import say
 from openmirror.cli.landing_target import (
@@ -24,7 +24,7 @@ from openmirror.errors import OpenmirrorError, WrongRequest
 
 if TYPE_CHECKING:
     from openmirror.cdc.relay.running import RunningRelay
-    from openmirror.wiring.cdc import RelayWishes
+    from openmirror.wiring.relays import RelayWishes
     from openmirror.wiring.topics import Cluster
 
 
@@ -95,10 +95,10 @@ def follow(
       openmirror cdc follow kafka://broker:9092/shop \\
         --zone https://contoso.dfs.core.windows.net/landing/shop/Files/LandingZone
     """
-    need_packages("confluent_kafka", "fastavro", "orjson", "azure.schemaregistry")
+    need_packages_of_topics()
     from openmirror.publishing.naming import table_path
     from openmirror.topic_address import TopicAddress
-    from openmirror.wiring.cdc import RelayWishes
+    from openmirror.wiring.relays import RelayWishes
     from openmirror.wiring.topics import cluster_of
 
     settings = settings_for(root, options={"client_config": client_config})
@@ -114,7 +114,6 @@ def follow(
         interval(trigger),
         anew=anew,
         retry=again,
-        own_snapshots=False,
         choice=table_choice(include, exclude, names),
     )
     cluster = cluster_of(address, settings.client_config)

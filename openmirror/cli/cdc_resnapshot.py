@@ -1,4 +1,4 @@
-"""`openmirror cdc resnapshot`: one table of a captured database begins anew."""
+"""`openmirror cdc resnapshot`: one table of a database begins anew."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from openmirror.cli.cdc_verbs import SpoolOption, need_packages, spool_folder, stream_name
+from openmirror.cli.cdc_verbs import need_packages, stream_name
 from openmirror.cli.console import say
 from openmirror.cli.landing_target import ZoneOption, need_one_target
 from openmirror.cli.options import RootOption, account_key, settings_for
@@ -35,16 +35,15 @@ def resnapshot(
         ),
     ] = None,
     zone: ZoneOption = None,
-    spool: SpoolOption = None,
 ) -> None:
     """Take a new snapshot of one table, which then begins anew from it.
 
-    For a table that has stopped and needs one, or whose rows are in doubt. `cdc run` takes it, now
-    or when it is run again, beside the changes of all tables, which wait for seconds only. The
-    table itself changes no more until all its rows have come, and then in one commit: no reader
-    ever sees half of it.
+    For a table that has stopped, or whose rows are in doubt. `cdc run` reads its rows, now or when
+    it is run again, while the changes of all tables go on. The table itself changes no more until
+    all its rows have come, and then in one commit: no reader ever sees half of it.
 
-    The connector reads the table once, in portions, and writes nothing into the database.
+    The rows are read once, range by range of the primary key, each in a short transaction that
+    gives way to others.
 
     \b
     Example:
@@ -52,17 +51,17 @@ def resnapshot(
     """
     need_packages()
     from openmirror.publishing.naming import table_path
-    from openmirror.wiring.cdc import stream_zone, want_snapshot
+    from openmirror.wiring.cdc import want_load
+    from openmirror.wiring.stream_zones import stream_zone
 
     named = stream or (None if mirror is None else stream_name(mirror))
     if named is None or (mirror is None and zone is None):
         raise WrongRequest("name the mirror with --mirror, or the zone and --stream")
     settings = settings_for(root)
     need_one_target(settings, zone, root, mirror)
-    kept = spool_folder(settings, mirror or "", named, zone, spool)
     path = table_path(table)
     with stream_zone(settings, mirror or "", zone, account_key()) as into:
-        is_new = want_snapshot(into, named, kept, path)
+        is_new = want_load(into, named, path)
     if is_new:
         say(f"a new snapshot of {table} is asked for: `openmirror cdc run` takes it")
     else:

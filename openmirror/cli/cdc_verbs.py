@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import timedelta
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from openmirror import durations
-from openmirror.errors import CannotStart, WrongRequest
+from openmirror.errors import CannotStart
 
 if TYPE_CHECKING:
-    from openmirror.cdc.capture.settings import DatabaseUrl
-    from openmirror.settings import Settings
+    from openmirror.cdc.postgresql.settings import DatabaseUrl
 
-_EXTRA = "openmirror[local,cdc]"
-_PACKAGES = ("jpype", "psycopg")
+_EXTRA_OF_DATABASES = "openmirror[local,cdc]"
+_EXTRA_OF_TOPICS = "openmirror[local,kafka]"
+_PACKAGES_OF_DATABASES = ("psycopg", "numpy")
+_PACKAGES_OF_TOPICS = ("confluent_kafka", "fastavro", "orjson", "azure.schemaregistry")
 
 DatabaseArgument = Annotated[
     str,
@@ -38,17 +39,8 @@ RetryOption = Annotated[
     typer.Option(
         "--retry",
         metavar="SCHEMA.TABLE",
-        help="Let this table, which has stopped, go on from there; may be repeated.",
-    ),
-]
-SpoolOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--spool",
-        metavar="FOLDER",
-        help="With --zone: where on this machine changes are kept until they have landed. It must "
-        "stay between runs.",
-        show_default=False,
+        help="Let this table, which has stopped, go on: behind the stop in a topic, by a new load "
+        "in a database's log; may be repeated.",
     ),
 ]
 cdc = typer.Typer(
@@ -61,27 +53,22 @@ cdc = typer.Typer(
 )
 
 
-def spool_folder(
-    settings: Settings, mirror: str, stream: str, zone: str | None, own: Path | None
-) -> Path:
-    """Where a captured stream is kept; raises WrongRequest where that is not clear."""
-    from openmirror.wiring.cdc import spool_of_mirror
-
-    if (zone is None) != (own is None):
-        raise WrongRequest(
-            "--zone and --spool go together: what is captured is kept in the folder of --spool, on "
-            "this machine, until it has landed; a mirror of --root keeps it beside its tables"
-        )
-    return spool_of_mirror(settings, mirror, stream) if own is None else own.expanduser()
-
-
 def need_packages(*packages: str) -> None:
     """Raise CannotStart where one is not installed; by default those that `cdc run` needs."""
-    for package in packages or _PACKAGES:
+    _need(packages or _PACKAGES_OF_DATABASES, _EXTRA_OF_DATABASES)
+
+
+def need_packages_of_topics() -> None:
+    """Raise CannotStart where a package is not installed that `cdc follow` needs."""
+    _need(_PACKAGES_OF_TOPICS, _EXTRA_OF_TOPICS)
+
+
+def _need(packages: Iterable[str], extra: str) -> None:
+    for package in packages:
         try:
             import_module(package)
         except ImportError as error:
-            raise CannotStart(f"this needs {package}: pip install '{_EXTRA}'") from error
+            raise CannotStart(f"this needs {package}: pip install '{extra}'") from error
 
 
 def with_password(url: DatabaseUrl) -> DatabaseUrl:

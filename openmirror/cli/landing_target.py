@@ -18,8 +18,8 @@ from openmirror.protocol.rows import EXTENSION_NAMES
 from openmirror.table.layout import landing_zone
 
 if TYPE_CHECKING:
+    from openmirror.cdc.stream_zone import StreamZone
     from openmirror.settings import Settings
-    from openmirror.wiring.cdc import StreamZone
 
 ZoneOption = Annotated[
     str | None,
@@ -47,7 +47,7 @@ def landing_target(
 ) -> LandingTarget:
     """A mirror of the local root, which is held from now on, or a zone; until `parts` end."""
     from openmirror import wiring
-    from openmirror.wiring.cdc import stream_zone
+    from openmirror.wiring.stream_zones import stream_zone
 
     if zone is None:
         parts.enter_context(wiring.locked(settings, say))

@@ -17,10 +17,10 @@ from openmirror.runtime.stop_signals import AFTER_BATCHES, exit_now, stop_signal
 
 if TYPE_CHECKING:
     from openmirror.cdc.relay.relay import BatchReport
+    from openmirror.cdc.stream_zone import StreamZone
     from openmirror.cli.reporter import Reporter
     from openmirror.runtime.daemon import Daemon
     from openmirror.settings import Settings
-    from openmirror.wiring.cdc import StreamZone
 
 SECONDS_TO_STOP = 10.0
 _STARTING = "starting Spark, which the first batch waits for"
@@ -37,7 +37,7 @@ class LandingUnderway(Protocol):
 
     @property
     def spark(self) -> Any:
-        """A SparkSession, which is only handed on here."""
+        """A SparkSession, which is only handed on here; None where nothing needs one."""
         ...
 
     @property
@@ -130,11 +130,25 @@ class ZoneUnderway:
 
 
 def begin_landing(
-    parts: ExitStack, settings: Settings, target: LandingTarget, *, verbose: bool
+    parts: ExitStack,
+    settings: Settings,
+    target: LandingTarget,
+    *,
+    needs_spark: bool = True,
+    verbose: bool,
 ) -> LandingUnderway:
-    """Begin what streams need to land there; it ends with `parts`."""
+    """Begin what streams need to land there; it ends with `parts`.
+
+    Args:
+        parts: ends what begins here.
+        settings: of this process.
+        target: where streams land.
+        needs_spark: whether streams are decoded by Spark. A mirror of the local root needs it in
+            any case, to apply what lands.
+        verbose: whether every commit gets more than a line.
+    """
     if target.mirror is None:
-        return _begin_zone(parts, settings, target.zone)
+        return _begin_zone(parts, settings, target.zone, needs_spark=needs_spark)
     return _begin_mirror(parts, settings, target.zone, target.mirror, verbose=verbose)
 
 
@@ -170,11 +184,15 @@ def _begin_mirror(
     )
 
 
-def _begin_zone(parts: ExitStack, settings: Settings, zone: StreamZone) -> ZoneUnderway:
+def _begin_zone(
+    parts: ExitStack, settings: Settings, zone: StreamZone, *, needs_spark: bool
+) -> ZoneUnderway:
     from openmirror.wiring.spark import rootless_spark
 
-    with NamedWait(_STARTING).named():
-        spark = parts.enter_context(rootless_spark(settings, say))
+    spark = None
+    if needs_spark:
+        with NamedWait(_STARTING).named():
+            spark = parts.enter_context(rootless_spark(settings, say))
     stop = parts.enter_context(stop_signals())
     lines = StreamLines(say, time.monotonic, time.time)
     return ZoneUnderway(zone=zone, spark=spark, lines=lines, stop=stop)

@@ -8,7 +8,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from openmirror.cdc.capture.requirements import FindingLevel, SourceFinding
+from openmirror.cdc.postgresql.requirements import FindingLevel, SourceFinding
 from openmirror.cli.findings_table import with_remedy
 
 _STYLES = {

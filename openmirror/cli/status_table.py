@@ -17,6 +17,7 @@ from openmirror.plan.decisions import HeldBy, Waiting
 from openmirror.protocol.counts import counted
 from openmirror.protocol.relay_reports import RelayState
 from openmirror.protocol.rules import Code
+from openmirror.protocol.streams import StreamDocument
 from openmirror.status import (
     MirrorNotes,
     OnHold,
@@ -192,11 +193,20 @@ def _landed(stream: StreamNote, now: datetime) -> Iterator[str]:
         return
     tables = counted(len(document.tables), "table")
     as_of = clock_time(written_at, now)
-    yield f"{tables}, landed up to record {document.complete_to}, as of {as_of}"
+    yield f"{tables}, landed up to {_landed_to(document)}, as of {as_of}"
     if document.is_snapshot_open:
         yield "its first snapshot has not ended"
     for path in sorted(document.resnapshots):
         yield f"a new snapshot of {path} is awaited"
+    if document.log is not None:
+        for name, why in sorted(document.log.left_out.items()):
+            yield f"{name} is left out: {why}"
+
+
+def _landed_to(document: StreamDocument) -> str:
+    """Return how far a stream has landed: a record's number, or an LSN as PostgreSQL writes it."""
+    at = document.complete_to
+    return f"record {at}" if document.log is None else f"{at >> 32:X}/{at & 0xFFFFFFFF:X}"
 
 
 def _relayed(stream: StreamNote, now: datetime) -> Iterator[str]:
@@ -206,13 +216,15 @@ def _relayed(stream: StreamNote, now: datetime) -> Iterator[str]:
         return
     if relay.state is RelayState.ENDED:
         yield f"its relay ended at {clock_time(relay.at, now)}"
-    elif not relay.records_behind:
+    elif not relay.records_behind and not (relay.next is None and relay.bytes_behind):
         yield "up to date"
     else:
         seconds = relay.seconds_behind
         behind = f", {short(seconds)} behind the database" if seconds is not None else ""
-        size = f" ({decimal(relay.bytes_behind)})" if relay.bytes_behind is not None else ""
-        yield f"{counted(relay.records_behind, 'record')} to go{size}{behind}"
+        size = "" if relay.bytes_behind is None else decimal(relay.bytes_behind)
+        if relay.records_behind is not None:
+            size = counted(relay.records_behind, "record") + (f" ({size})" if size else "")
+        yield f"{size} to go{behind}"
     if relay.source_keeps is not None:
         yield f"its database keeps {decimal(relay.source_keeps)} of its log"
 

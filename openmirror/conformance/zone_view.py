@@ -10,7 +10,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from openmirror.errors import NotThere, WrongRequest
-from openmirror.ports import Absent, Content, Entry, FileStore, Listing
+from openmirror.ports import Absent, Content, Entry, FileStore, Listing, StreamedFile
 from openmirror.protocol.names import ETag, Incarnation
 from openmirror.table import layout
 from openmirror.table.layout import StorePath
@@ -51,6 +51,10 @@ class ZoneView:
     def write(self, path: StorePath, data: bytes, only_if: ETag | Absent | None = None) -> ETag:
         """Refused."""
         raise _changes_nothing(path, data, only_if)
+
+    def stream(self, path: StorePath) -> StreamedFile:
+        """Refused."""
+        raise _changes_nothing(path)
 
     def move_file(self, source: StorePath, destination: StorePath, etag: ETag) -> None:
         """Refused."""

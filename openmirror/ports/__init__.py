@@ -12,6 +12,7 @@ from openmirror.ports.files import (
     Listing,
     Part,
     RowReader,
+    StreamedFile,
     UnseenEntry,
 )
 from openmirror.ports.runtime import Clock, Step, Steps, Waker, WakerQueue, no_steps
@@ -64,6 +65,7 @@ __all__ = [
     "RowReader",
     "Step",
     "Steps",
+    "StreamedFile",
     "TableEngine",
     "Taken",
     "Telemetry",

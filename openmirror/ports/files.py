@@ -63,6 +63,36 @@ class Absent(StrEnum):
 ABSENT = Absent.ABSENT
 
 
+class StreamedFile(Protocol):
+    """A file that is sent in parts, so that it may be larger than memory.
+
+    An append or a finish that raises has changed nothing that counts, and may be repeated.
+    """
+
+    def append(self, data: bytes | memoryview) -> None:
+        """Send the next part of the file's body.
+
+        Every part is one request in a storage account, which takes 50,000 parts a file: a part
+        should have some MiB. Raises NotThere when the body was lost.
+        """
+        ...
+
+    def finish(self, tail: bytes) -> ETag:
+        """Give the file the content "all parts, then `tail`", and return its new ETag.
+
+        May be called again with another tail: then only the tail is sent. Raises NotThere when
+        the body was lost, because the file was moved, deleted or replaced meanwhile.
+        """
+        ...
+
+    def discard(self) -> None:
+        """Delete the file under its name; a file that was moved stays.
+
+        A storage account drops parts that were never finished by itself, after a week.
+        """
+        ...
+
+
 class FileStore(Protocol):
     """One root: files in folders, conditional writes and atomic moves.
 
@@ -97,6 +127,16 @@ class FileStore(Protocol):
         """Replace a file's content at once, making folders as needed; readers see all or nothing.
 
         Raises ConditionFailed, and writes nothing, unless `only_if` holds at that very moment.
+        """
+        ...
+
+    def stream(self, path: StorePath) -> StreamedFile:
+        """Begin a file that is sent in parts, making folders as needed.
+
+        A file that has this name is replaced, at the latest by the first `finish`. Until then
+        readers of the name may find no file, the old one or a part of the new one: give it a
+        name that nothing reads, and move it once it is finished. A crash leaves a file of this
+        name, or nothing.
         """
         ...
 

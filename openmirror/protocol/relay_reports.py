@@ -73,8 +73,9 @@ class RelayReport:
     @property
     def seconds_behind(self) -> float | None:
         """Age of the newest change that was read, while more are there; 0 when none is."""
-        if not self.records_behind:
-            return None if self.records_behind is None else 0.0
+        behind = self.bytes_behind if self.records_behind is None else self.records_behind
+        if not behind:
+            return None if behind is None else 0.0
         return max(0.0, (self.at - self.newest).total_seconds()) if self.newest else None
 
     def is_silent(self, now: datetime) -> bool:

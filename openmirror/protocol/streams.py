@@ -85,6 +85,8 @@ class StopReason:
 
 
 _VERSION = 1
+_OF_A_LOG = 2
+"""The version of a document whose stream is a database's own log."""
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,67 @@ class Resnapshot:
 
 
 @dataclass(frozen=True, kw_only=True)
+class LogSource:
+    """The database whose log a stream reads, and what of it is mirrored (PROTOCOL §13.4).
+
+    Offsets of such a stream are LSNs, positions in the database's log.
+    """
+
+    system: str
+    """The server's system identifier."""
+    database: int
+    """The database's OID."""
+    timeline: int
+    """The server's timeline when the stream was last begun or gone on with."""
+    publication: int
+    """The publication's OID: another one for a publication that was made again."""
+    tables: Mapping[int, TablePath] = field(default_factory=dict)
+    """The published tables, by their OIDs."""
+    as_text: frozenset[str] = frozenset()
+    """Columns that are mirrored as text, as `schema.table.column`."""
+    without: frozenset[str] = frozenset()
+    """Columns that are left out, likewise."""
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    """Tables and columns that are not mirrored, each with the reason."""
+    texts: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
+    """What of types changes the text of values, by the type's OID: an enum's labels."""
+
+    def as_json(self) -> dict[str, object]:
+        """Return the source as documents have it."""
+        return {
+            "system": self.system,
+            "database": self.database,
+            "timeline": self.timeline,
+            "publication": self.publication,
+            "tables": [[oid, *_path_json(path)] for oid, path in sorted(self.tables.items())],
+            "asText": sorted(self.as_text),
+            "without": sorted(self.without),
+            "leftOut": dict(sorted(self.left_out.items())),
+            "texts": {str(oid): dict(facts) for oid, facts in sorted(self.texts.items())},
+        }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Self:
+        """Read a source. Raises KeyError, TypeError or ValueError for anything else."""
+        return cls(
+            system=str(document["system"]),
+            database=int(document["database"]),
+            timeline=int(document["timeline"]),
+            publication=int(document["publication"]),
+            tables={
+                int(oid): TablePath(schema, table) for oid, schema, table in document["tables"]
+            },
+            as_text=frozenset(map(str, document["asText"])),
+            without=frozenset(map(str, document["without"])),
+            left_out={str(name): str(why) for name, why in document["leftOut"].items()},
+            texts={
+                int(oid): {str(part): str(fact) for part, fact in facts.items()}
+                for oid, facts in document["texts"].items()
+            },
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
 class StreamDocument:
     """What every relay of the stream agrees on."""
 
@@ -140,6 +203,8 @@ class StreamDocument:
     sources: Mapping[str, TablePath | None] = field(default_factory=dict)
     """Where those tables of the source land that do not land under their own names, or did not
     once; None for one that is left out."""
+    log: LogSource | None = None
+    """The database whose log the stream is; None for the records of a topic."""
 
     @property
     def needed_from(self) -> Offset:
@@ -221,13 +286,17 @@ class StreamDocument:
 
     def without_resnapshot(self, path: TablePath) -> Self:
         """A snapshot has landed, or is given up."""
-        left = {p: one for p, one in self.resnapshots.items() if p != path}
+        return self.without_resnapshots(path)
+
+    def without_resnapshots(self, *paths: TablePath) -> Self:
+        """Return the document once these snapshots have landed, or are given up."""
+        left = {p: one for p, one in self.resnapshots.items() if p not in paths}
         return replace(self, resnapshots=left)
 
     def as_json(self) -> bytes:
         """The document's content."""
-        document = {
-            "version": _VERSION,
+        document: dict[str, object] = {
+            "version": _VERSION if self.log is None else _OF_A_LOG,
             "identity": self.identity,
             "made": self.made,
             "beginsAt": self.begins_at,
@@ -251,6 +320,8 @@ class StreamDocument:
                 source: path and _path_json(path) for source, path in sorted(self.sources.items())
             },
         }
+        if self.log is not None:
+            document["log"] = self.log.as_json()
         return json.dumps(document, indent=2, ensure_ascii=False).encode()
 
     @classmethod
@@ -258,7 +329,8 @@ class StreamDocument:
         """Read it; raises ValueError for what this version does not know."""
         try:
             document = json.loads(content)
-            if document["version"] == _VERSION:
+            if document["version"] in (_VERSION, _OF_A_LOG):
+                is_of_log = document["version"] == _OF_A_LOG
                 return cls(
                     identity=StreamIdentity(document["identity"]),
                     made=str(document.get("made", "")),
@@ -277,6 +349,7 @@ class StreamDocument:
                         source: path and _path(path)
                         for source, path in document.get("sources", {}).items()
                     },
+                    log=LogSource.from_json(document["log"]) if is_of_log else None,
                 )
             why = f"version {document['version']!r}"
         except (ValueError, TypeError, KeyError, AttributeError) as error:

@@ -25,6 +25,9 @@ WRITTEN: dict[str, object] = {
     "write_statistics": False,
 }
 """How files are written."""
+LARGE_FILE: dict[str, object] = {**WRITTEN, "use_dictionary": False}
+"""How files are written that may be larger than memory, and are read once. Looking for values that
+come again takes two thirds of the time, and saves little where most values are different."""
 _LARGE = {"string": pa.large_string(), "binary": pa.large_binary()}
 """Holds texts of both sizes; in a file they are the same."""
 

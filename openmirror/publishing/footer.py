@@ -109,6 +109,8 @@ def _source(document: dict[str, Any]) -> SourceProgress:
 def with_footer(parquet: FileBytes, value: bytes) -> bytes:
     """A Parquet file with another value under our key; every other byte stays.
 
+    Of a file that is not in memory as a whole, its end is enough, from before the footer on.
+
     The footer is Thrift in its compact protocol, in which a text is its length and its bytes and
     nothing around it is counted, so only the text and the footer's own length change. The file
     must have been written with our key.

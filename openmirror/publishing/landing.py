@@ -9,6 +9,8 @@
 
 Whatever fails in between leaves the file or nothing, and whoever comes next goes on by the same
 rule. Several processes on one folder are safe: one wins each number.
+
+A file that is streamed is staged once, without its footer, and finished anew at each try.
 """
 
 from __future__ import annotations
@@ -16,16 +18,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from uuid import uuid4
 
 from openmirror.errors import (
     AlreadyThere,
     ConditionFailed,
     FolderReplaced,
     NotThere,
+    OpenmirrorError,
     PublishRefused,
     Unavailable,
 )
-from openmirror.ports import Entry, FileStore
+from openmirror.ports import Entry, FileStore, StreamedFile
 from openmirror.protocol.names import ARCHIVE_FOLDER, ETag, Incarnation
 from openmirror.protocol.rules import Broken, Code
 from openmirror.protocol.sequence import LAST_SEQUENCE, PARQUET, ChangeFileName, Sequence
@@ -39,6 +43,7 @@ from openmirror.publishing.newest import (
     zone_state,
 )
 from openmirror.publishing.read_footers import identity_of, read_footer
+from openmirror.publishing.streamed import StreamedParquet
 from openmirror.publishing.tidying import STAGED, take_away
 from openmirror.publishing.traces import ArchivedUnder, Behind, Fate, LandingTraces, fate
 from openmirror.table.layout import StorePath, join
@@ -49,10 +54,14 @@ _MOST_RACES = 1000
 
 @dataclass(frozen=True)
 class ComposedFile:
-    """A whole Parquet file whose footer was made for one state of the folder."""
+    """A Parquet file whose footer was made for one state of the folder."""
 
     footer: PublishedFooter
-    data: bytes
+    data: bytes | StreamedParquet
+    """The whole file, `footer` in it; or the body of a streamed file.
+
+    The same body object may be given again with another footer, and is not sent again then.
+    """
 
 
 @dataclass(frozen=True)
@@ -65,7 +74,10 @@ class LandedAs:
 
 
 Compose = Callable[[ZoneState], ComposedFile | None]
-"""Makes the next file for a state; None when nothing is left to land."""
+"""Makes the next file for a state; None when nothing is left to land.
+
+Called once more after a streamed body was sent, whose `rows` are known from then on.
+"""
 
 
 @dataclass(frozen=True)
@@ -74,7 +86,15 @@ class _Underway:
 
     footer: PublishedFooter
     number: int
-    staged: StorePath
+
+
+@dataclass(frozen=True)
+class _Sent:
+    """A streamed body that lies in the folder under a staged name, whole but for its footer."""
+
+    body: StreamedParquet
+    file: StreamedFile
+    path: StorePath
 
 
 class Lander:
@@ -93,6 +113,7 @@ class Lander:
         self._incarnation = incarnation
         self._known = ZoneState()
         self._staged: StorePath | None = None
+        self._sent: _Sent | None = None
         self._underway: _Underway | None = None
 
     @property
@@ -117,9 +138,15 @@ class Lander:
             self._discard_staged()
             state = self.state()
             composed = compose(state)
+            body = composed and composed.data
+            if self._sent is not None and self._sent.body is not body:
+                self._discard_sent()
             if composed is None:
                 return None
-            if landed := self._try(state, composed):
+            if isinstance(body, StreamedParquet) and self._sent is None:
+                # Others may land much while it is sent, so its footer is made afterwards.
+                self._send(body)
+            elif landed := self._try(state, composed):
                 return landed
         raise Unavailable(f"{self._folder}: {_MOST_RACES} numbers in a row were taken by others")
 
@@ -129,12 +156,16 @@ class Lander:
         if number > LAST_SEQUENCE:
             broken = Broken(Code.FILE_NAME_INVALID, f"{self._folder}: the last number was used")
             raise PublishRefused(broken, "3")
-        staged = join(self._folder, f"{STAGED}{composed.footer.file}.{PARQUET}")
-        etag = self._stage(staged, composed.data)
+        if isinstance(composed.data, StreamedParquet):
+            assert self._sent is not None  # `land` has sent it
+            staged, etag = self._sent.path, self._finish(self._sent, composed.footer)
+        else:
+            staged = join(self._folder, f"{STAGED}{composed.footer.file}.{PARQUET}")
+            etag = self._stage(staged, composed.data)
         # Lost already: its footer names a file that is the newest no more.
-        if not self._is_still(state):
+        if etag is None or not self._is_still(state):
             return None
-        self._underway = _Underway(composed.footer, number, staged)
+        self._underway = _Underway(composed.footer, number)
         try:
             self._store.move_file(staged, self._path(number), etag)
         except (AlreadyThere, ConditionFailed, NotThere):
@@ -145,12 +176,46 @@ class Lander:
     def _stage(self, staged: StorePath, data: bytes) -> ETag:
         self._staged = staged
         etag = self._store.write(staged, data)
-        if self._store.incarnation(self._folder) == self._incarnation:
-            return etag
-        # Writing makes folders. One that came to be by this stays, empty: deleting it might delete
-        # what somebody else landed in it meanwhile.
-        self._discard_staged()
-        raise gone(self._folder)
+        self._need_no_new_folder()
+        return etag
+
+    def _send(self, body: StreamedParquet) -> None:
+        """Stage a body without its footer, under a name that stays its own at every try."""
+        path = join(self._folder, f"{STAGED}{uuid4().hex}.{PARQUET}")
+        file = self._store.stream(path)
+        try:
+            body.send(file)
+        except Exception as error:
+            # If this fails too, `tidy` removes the file after a day.
+            with suppress(OpenmirrorError, OSError):
+                file.discard()
+            if isinstance(error, NotThere):
+                self._need_same_folder()
+            raise
+        self._sent = _Sent(body, file, path)
+        self._need_no_new_folder()
+
+    def _finish(self, sent: _Sent, footer: PublishedFooter) -> ETag | None:
+        """Give a body its footer; None when the store has lost it and it has to be sent again."""
+        try:
+            etag = sent.file.finish(sent.body.tail(footer.as_json()))
+        except NotThere:
+            self._need_same_folder()
+            self._discard_sent()
+            return None
+        self._need_no_new_folder()
+        return etag
+
+    def _need_no_new_folder(self) -> None:
+        """Discard what was staged, and raise FolderReplaced, unless the folder is the same.
+
+        Writing makes folders. One that came to be by this stays, empty: deleting it might delete
+        what somebody else landed in it meanwhile.
+        """
+        if self._store.incarnation(self._folder) != self._incarnation:
+            self._discard_staged()
+            self._discard_sent()
+            raise gone(self._folder)
 
     def _is_still(self, state: ZoneState) -> bool:
         number, newest = newest_of(change_files(self._store, self._folder))
@@ -162,13 +227,28 @@ class Lander:
                 self._store.delete_file(self._staged)
             self._staged = None
 
+    def _discard_sent(self) -> None:
+        if self._sent is not None:
+            self._sent.file.discard()
+            self._sent = None
+
+    def _unfinish_sent(self) -> None:
+        """Take its footer from a streamed body, which gives it another ETag."""
+        if self._sent is not None:
+            try:
+                self._sent.file.finish(b"")
+            except NotThere:
+                self._discard_sent()
+
     def _outcome(self, underway: _Underway) -> LandedAs | None:
         """What became of a file whose rename was begun; None when it did not land, and never will.
 
-        Once the staged file is deleted, no rename that is still on its way can land it.
+        Once the staged file is deleted, no rename that is still on its way can land it. A streamed
+        body is kept for the next try, under another ETag than the one that such a rename demands.
         """
         self._need_same_folder()
         self._discard_staged()
+        self._unfinish_sent()
         return self._decided(underway, change_files(self._store, self._folder))
 
     def _verified(self, underway: _Underway) -> LandedAs | None:
@@ -198,7 +278,7 @@ class Lander:
         number, file = underway.number, underway.footer.file
         if newest is not None:
             self._known = ZoneState(newest, number, underway.footer, file)
-        self._underway = self._staged = None
+        self._underway = self._staged = self._sent = None
         return LandedAs(number, file)
 
     def _traces(self, underway: _Underway, *, is_newest: bool) -> LandingTraces:
@@ -243,7 +323,7 @@ class Lander:
         try:
             need_same_folder(self._store, self._folder, self._incarnation)
         except FolderReplaced:
-            self._underway = self._staged = None  # it was deleted with its folder
+            self._underway = self._staged = self._sent = None  # it was deleted with its folder
             raise
 
     def _is_there(self, path: StorePath) -> bool:

@@ -6,10 +6,10 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from openmirror.errors import Unavailable
-from openmirror.ports import Absent, Content, Entry, FileStore, Listing
+from openmirror.ports import Absent, Content, Entry, FileStore, Listing, StreamedFile
 from openmirror.protocol.names import ETag, Incarnation
 from openmirror.table.layout import StorePath
 
@@ -60,6 +60,10 @@ class PatientStore:
         """As the store does."""
         return self._asked(lambda: self._inner.write(path, data, only_if))
 
+    def stream(self, path: StorePath) -> StreamedFile:
+        """As the store does; each part is asked for again by itself."""
+        return _PatientStream(self._asked(lambda: self._inner.stream(path)), self._asked)
+
     def move_file(self, source: StorePath, destination: StorePath, etag: ETag) -> None:
         """As the store does."""
         self._asked(lambda: self._inner.move_file(source, destination, etag))
@@ -89,3 +93,29 @@ class PatientStore:
                 # Spread, so that many publishers do not come back at one moment.
                 self._patience.sleep(min(left, pause * random.uniform(0.5, 1.0)))
                 pause = min(_LONGEST_PAUSE, pause * 2)
+
+
+class _Asked(Protocol):
+    """Asks until there is an answer."""
+
+    def __call__(self, ask: Callable[[], _Answer]) -> _Answer: ...
+
+
+class _PatientStream:
+    """A StreamedFile of a PatientStore."""
+
+    def __init__(self, inner: StreamedFile, asked: _Asked) -> None:
+        self._inner = inner
+        self._asked = asked
+
+    def append(self, data: bytes | memoryview) -> None:
+        """As the store does."""
+        self._asked(lambda: self._inner.append(data))
+
+    def finish(self, tail: bytes) -> ETag:
+        """As the store does."""
+        return self._asked(lambda: self._inner.finish(tail))
+
+    def discard(self) -> None:
+        """As the store does."""
+        self._asked(self._inner.discard)

@@ -7,7 +7,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 from openmirror.plan.decisions import Waiting
 from openmirror.protocol.relay_reports import RelayReport
-from openmirror.protocol.streams import StreamDocument
+from openmirror.protocol.streams import LogSource, StreamDocument
 from openmirror.status.maintenance import maintenance_json
 from openmirror.status.mirror_notes import MirrorNotes, StreamNote
 from openmirror.status.table_status import TableStatus
@@ -67,7 +67,12 @@ def _landed_json(document: StreamDocument) -> dict[str, object]:
             {"table": str(path), "since": one.since, "attempts": one.attempts}
             for path, one in sorted(document.resnapshots.items())
         ],
+        "leftOut": [] if document.log is None else _left_out_json(document.log),
     }
+
+
+def _left_out_json(log: LogSource) -> list[dict[str, object]]:
+    return [{"name": name, "why": why} for name, why in sorted(log.left_out.items())]
 
 
 def _relay_json(relay: RelayReport) -> dict[str, object]:

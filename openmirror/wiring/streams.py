@@ -18,9 +18,10 @@ from openmirror.runtime.timers import Beside, Repeating, Wake
 from openmirror.settings import Settings
 from openmirror.topic_address import TopicAddress
 from openmirror.wiring.azure import given_identity
-from openmirror.wiring.cdc import RelayWishes, zone_of_mirror
 from openmirror.wiring.local import Say
 from openmirror.wiring.packages import optional_packages
+from openmirror.wiring.relays import RelayWishes
+from openmirror.wiring.stream_zones import zone_of_mirror
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -111,7 +112,7 @@ class _Streams:
         cluster = self._cluster_of(stream.declared)
         zone = zone_of_mirror(self._store, stream.mirror)
         declared = stream.declared
-        wishes = RelayWishes(declared.every, own_snapshots=False, choice=declared.choice)
+        wishes = RelayWishes(declared.every, choice=declared.choice)
         return relaying_topic(cluster, topic, zone, self._spark, wishes, report, trouble)
 
     def _cluster_of(self, declared: DeclaredTopic) -> Cluster:

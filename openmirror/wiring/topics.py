@@ -18,10 +18,11 @@ from openmirror.cdc.kafka.client_config import client_config, read_client_config
 from openmirror.cdc.kafka.topic_source import TopicSource
 from openmirror.cdc.relay.relay import BatchReport
 from openmirror.cdc.relay.running import RunningRelay
+from openmirror.cdc.stream_zone import StreamZone
 from openmirror.errors import CannotStart
 from openmirror.topic_address import BrokerKind, TopicAddress
-from openmirror.wiring.cdc import RelayWishes, StreamZone, relaying
 from openmirror.wiring.local import Say
+from openmirror.wiring.relays import RelayWishes, relaying
 
 if TYPE_CHECKING:
     from azure.core.credentials import TokenCredential

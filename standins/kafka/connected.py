@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from openmirror.cdc.capture.settings import DatabaseUrl
 from openmirror.cdc.connector_templates import ConnectorKind, as_mapping, template
+from openmirror.cdc.postgresql.settings import DatabaseUrl
 from openmirror.spark.jars import default_cache
 from standins.kafka.cluster import Broker, Connect
 from standins.kafka.jars import cluster_jars, connector_jars

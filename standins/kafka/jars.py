@@ -9,14 +9,12 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from openmirror.cdc.capture.jars import JARS as CAPTURE_JARS
 from openmirror.spark.ivy import Jar
 from openmirror.spark.jars import default_cache, print_class_path, resolve
 
 _BROKER = Path(__file__).with_name("broker.jars")
 _MARIADB = Path(__file__).with_name("mariadb.jars")
-_POSTGRES_GROUPS = ("io.debezium", "org.postgresql", "com.datadoghq")
-_EMBEDDED = "debezium-embedded"
+_POSTGRESQL = Path(__file__).with_name("postgresql.jars")
 
 
 def cluster_jars(cache: Path, say: Callable[[str], None]) -> tuple[Path, ...]:
@@ -26,14 +24,10 @@ def cluster_jars(cache: Path, say: Callable[[str], None]) -> tuple[Path, ...]:
 
 def connector_jars(cache: Path, say: Callable[[str], None]) -> dict[str, tuple[Path, ...]]:
     """Of each connector what Kafka Connect does not have, by the connector's name."""
-    captured = resolve(cache, say, jars=CAPTURE_JARS, what="Debezium")
-    postgres = [
-        path
-        for jar, path in zip(CAPTURE_JARS, captured, strict=True)
-        if jar.group in _POSTGRES_GROUPS and jar.name != _EMBEDDED
-    ]
-    mariadb = resolve(cache, say, jars=_listed(_MARIADB), what="Debezium for MariaDB")
-    return {"postgresql": tuple(postgres), "mariadb": mariadb}
+    return {
+        "postgresql": resolve(cache, say, jars=_listed(_POSTGRESQL), what="Debezium"),
+        "mariadb": resolve(cache, say, jars=_listed(_MARIADB), what="Debezium for MariaDB"),
+    }
 
 
 def _listed(path: Path) -> Sequence[Jar]:

@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from pathlib import Path
 from uuid import uuid4
 
 import pytest
 
-from openmirror.cdc.capture.jars import capture_class_path
-from openmirror.cdc.capture.settings import CaptureSettings, DatabaseUrl
-from openmirror.spark.jars import default_cache
+from openmirror.cdc.postgresql.settings import DatabaseUrl, StreamSettings
 from standins.postgres import PostgresServer, postgres_server
-from tests.harness.jvm import quick_embedded
 
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
     with postgres_server() as server:
         yield server
-
-
-@pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in quick_embedded(os.environ).items():
-        monkeypatch.setenv(name, value)
 
 
 @pytest.fixture
@@ -35,11 +24,6 @@ def database(postgres: PostgresServer) -> Iterator[DatabaseUrl]:
 
 
 @pytest.fixture
-def settings(database: DatabaseUrl, tmp_path: Path) -> CaptureSettings:
-    return CaptureSettings(
-        url=database,
-        stream="shop",
-        spool=tmp_path / "spool",
-        class_path=capture_class_path(default_cache(), lambda line: None),
-        heartbeat_seconds=0.5,
-    )
+def settings(database: DatabaseUrl) -> StreamSettings:
+    # Slots are the server's, so that each test has one of its own.
+    return StreamSettings(url=database, stream=database.database)

@@ -10,7 +10,7 @@ import pytest
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("how", [[], ["--kafka"]], ids=["embedded", "kafka"])
+@pytest.mark.parametrize("how", [[], ["--kafka"]], ids=["direct", "kafka"])
 def test_a_short_demo_ends_with_every_table_equal(how: list[str], tmp_path: Path) -> None:
     options = ["--cdc", *how, "--seconds=10", "--rate=50", f"--root={tmp_path}"]
     command = ["standins.cdc_demo", *options]

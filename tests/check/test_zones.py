@@ -74,6 +74,7 @@ def test_a_zone_is_shown_as_the_only_one_of_a_root_and_cannot_be_changed() -> No
     here = StorePath("landing/other/Files/LandingZone/Orders")
     for change in (
         lambda: view.write(here, b""),
+        lambda: view.stream(here),
         lambda: view.move_file(here, here, ETag("")),
         lambda: view.move_folder(here, here),
         lambda: view.delete_file(here),

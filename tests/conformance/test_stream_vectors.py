@@ -45,7 +45,7 @@ class Landed:
 
     def _landed(self, case: StreamCase, decoder: Decoder) -> Relay:
         zone = layout.landing_zone(case.name)
-        options = RelayOptions(idle_seconds=0, takes=EXTENSIONS, own_snapshots=False)
+        options = RelayOptions(idle_seconds=0, takes=EXTENSIONS)
         source = StreamOfCase(case.records)
         relay = Relay(self.ports.store, zone, "s", source, decoder.decode, options)
         relay.open()

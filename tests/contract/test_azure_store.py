@@ -259,6 +259,56 @@ def test_an_observation_costs_the_same_whatever_the_number_of_applied_files_and_
     assert len(costs[0]) == len(costs[1]), "\n".join(costs[1])
 
 
+def test_a_streamed_file_sends_each_part_once_and_another_tail_alone(rig: Rig) -> None:
+    file = rig.store.stream(FILE)
+    for _ in range(5):
+        file.append(b"x" * 100_000)
+    file.finish(b"tail")
+    assert [request.split()[0] for request in rig.cost().requests] == ["PUT"] * (5 + 1 + 1)
+    file.finish(b"other")
+    assert len(rig.cost().requests) == 2
+    file.finish(b"")
+    assert len(rig.cost().requests) == 1
+    assert rig.store.read(FILE).data == b"x" * 500_000
+
+
+@pytest.mark.parametrize("fault", [LostAnswer(), Refusal(503, "ServerBusy")])
+def test_a_streamed_file_bears_a_fault_at_each_of_its_requests(
+    rig: Rig, fault: LostAnswer | Refusal
+) -> None:
+    for at in range(9):
+        rig.wire.faults = [None] * at + [fault]
+        file = rig.store.stream(FILE)
+        for number in range(3):
+            file.append(b"%d" % number * 1000)
+        assert file.finish(b"tail") != file.finish(b"other")
+        file.finish(b"last")
+        assert not rig.wire.faults
+        assert rig.store.read(FILE).data == b"0" * 1000 + b"1" * 1000 + b"2" * 1000 + b"last"
+        file.discard()
+        assert rig.store.list_folder(TABLE).entries == ()
+
+
+def test_a_streamed_part_that_was_refused_for_good_may_be_sent_again(rig: Rig) -> None:
+    file = rig.store.stream(FILE)
+    file.append(b"a")
+    for ask in (lambda: file.append(b"b"), lambda: file.finish(b"c")):
+        rig.wire.faults = [Refusal(503, "ServerBusy")] * (RETRIES + 1)
+        with pytest.raises(Unavailable):
+            ask()
+        ask()
+    assert rig.store.read(FILE).data == b"abc"
+
+
+def test_nothing_is_streamed_into_a_missing_container(rig: Rig) -> None:
+    with pytest.raises(NotThere):
+        rig.store.stream(StorePath("nowhere/file")).append(b"x")
+    with pytest.raises(NotThere):
+        rig.store.stream(StorePath("nowhere/file")).finish(b"")
+    with pytest.raises(AlreadyThere):
+        rig.store.stream(StorePath("landing"))
+
+
 # Long reads
 
 

@@ -463,6 +463,164 @@ def test_threads_that_write_conditionally_lose_nothing(rig: Rig) -> None:
     assert store.read(DOCUMENT).data == b"%06d" % (4 * times)
 
 
+# stream
+
+
+STAGED = join(TABLE, "_staged")
+PART = bytes(range(256)) * 4096
+
+
+def test_a_streamed_file_is_all_parts_and_the_tail(store: FileStore) -> None:
+    file = store.stream(STAGED)
+    parts = [bytes([number]) + PART for number in range(12)]
+    for part in parts:
+        with memoryview(part) as view:
+            file.append(view)
+    etag = file.finish(b"the tail")
+    content = store.read(STAGED)
+    assert content.data == b"".join(parts) + b"the tail"
+    assert content.etag == etag
+    (entry,) = store.list_folder(TABLE).entries
+    assert (entry.name, entry.size, entry.etag) == ("_staged", content.size, etag)
+
+
+def test_a_streamed_file_gets_other_tails_without_its_body(store: FileStore) -> None:
+    file = store.stream(STAGED)
+    file.append(PART)
+    etags = []
+    for tail in (b"one", b"a longer tail", b"", b"x", b"x"):
+        etags.append(file.finish(tail))
+        content = store.read(STAGED)
+        assert content.data == PART + tail
+        assert content.etag == etags[-1]
+    assert len(set(etags)) == len(etags)
+
+
+def test_parts_may_follow_a_tail_which_goes(store: FileStore) -> None:
+    file = store.stream(STAGED)
+    file.append(PART)
+    file.finish(b"tail")
+    file.append(b"more")
+    file.finish(b"end")
+    assert store.read(STAGED).data == PART + b"moreend"
+
+
+@pytest.mark.parametrize("tail", [b"", b"tail"])
+def test_a_streamed_file_may_have_no_body(store: FileStore, tail: bytes) -> None:
+    file = store.stream(STAGED)
+    first = file.finish(b"another tail")
+    second = file.finish(tail)
+    assert store.read(STAGED).data == tail
+    with pytest.raises(ConditionFailed):
+        store.move_file(STAGED, FILE, first)
+    store.move_file(STAGED, FILE, second)
+    with pytest.raises(NotThere):
+        file.finish(b"one more")
+    assert names(store, TABLE) == [FIRST]
+
+
+def test_a_part_without_bytes_changes_nothing(store: FileStore) -> None:
+    file = store.stream(STAGED)
+    for part in (b"", b"a", b"", b"b", b""):
+        file.append(part)
+    file.finish(b"c")
+    assert store.read(STAGED).data == b"abc"
+
+
+def test_a_streamed_file_is_moved_under_its_newest_etag_alone(store: FileStore) -> None:
+    file = store.stream(STAGED)
+    file.append(PART)
+    first = file.finish(b"1")
+    second = file.finish(b"2")
+    with pytest.raises(ConditionFailed):
+        store.move_file(STAGED, FILE, first)
+    store.move_file(STAGED, FILE, second)
+    assert store.read(FILE).data == PART + b"2"
+    assert store.read(FILE).etag == second
+    assert names(store, TABLE) == [FIRST]
+
+
+def test_what_was_streamed_and_moved_is_changed_no_more(store: FileStore) -> None:
+    file = store.stream(STAGED)
+    file.append(PART)
+    etag = file.finish(b"1")
+    store.move_file(STAGED, FILE, etag)
+    with pytest.raises(NotThere):
+        file.finish(b"2")
+    file.discard()
+    assert (store.read(FILE).data, store.read(FILE).etag) == (PART + b"1", etag)
+    assert names(store, TABLE) == [FIRST]
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_streamed_file_that_was_deleted_or_replaced_is_not_made_again(
+    store: FileStore, replaced: bool
+) -> None:
+    file = store.stream(STAGED)
+    file.append(PART)
+    file.finish(b"1")
+    store.delete_file(STAGED)
+    if replaced:
+        store.write(STAGED, b"another")
+    with pytest.raises(NotThere):
+        file.finish(b"2")
+    assert names(store, TABLE) == (["_staged"] if replaced else [])
+
+
+def test_a_streamed_file_that_went_with_its_folder_is_not_made_again(store: FileStore) -> None:
+    file = store.stream(STAGED)
+    file.append(PART)
+    file.finish(b"1")
+    store.delete_folder(TABLE)
+    with pytest.raises(NotThere):
+        file.finish(b"2")
+    file.discard()
+    assert store.incarnation(TABLE) is None
+
+
+def test_nothing_of_a_discarded_file_stays(store: FileStore) -> None:
+    store.write(FILE, b"content")
+    for finishes in range(3):
+        file = store.stream(STAGED)
+        file.append(PART)
+        for _ in range(finishes):
+            file.finish(b"tail")
+        file.discard()
+        file.discard()
+        assert names(store, TABLE) == [FIRST]
+
+
+def test_a_streamed_file_replaces_what_has_its_name(store: FileStore) -> None:
+    old = store.write(FILE, b"old content")
+    file = store.stream(FILE)
+    file.append(b"new ")
+    assert file.finish(b"one") != old
+    assert store.read(FILE).data == b"new one"
+
+
+def test_two_streams_beside_each_other_do_not_mix(store: FileStore) -> None:
+    paths = [join(TABLE, f"_staged-{number}") for number in range(3)]
+    files = [store.stream(path) for path in paths]
+    for part in range(4):
+        for number, file in enumerate(files):
+            file.append(b"%d-%d " % (number, part))
+    for file in files:
+        file.finish(b".")
+    for number, path in enumerate(paths):
+        expected = b"".join(b"%d-%d " % (number, part) for part in range(4)) + b"."
+        assert store.read(path).data == expected
+
+
+def test_nothing_is_streamed_into_a_folders_name_or_below_a_file(store: FileStore) -> None:
+    store.write(FILE, b"content")
+    for path in (TABLE, join(FILE, "below")):
+        with pytest.raises(AlreadyThere):
+            store.stream(path).finish(b"tail")
+    assert store.read(FILE).data == b"content"
+    with pytest.raises(WrongRequest):
+        store.stream(StorePath("landing/../x"))
+
+
 # move_file
 
 

@@ -255,6 +255,65 @@ def test_a_failed_write_leaves_nothing_behind(
     assert local.read(FILE).data == b"content"
 
 
+# stream
+
+
+def test_a_streamed_file_that_a_broken_move_left_under_two_names_is_not_written_to(
+    local: LocalStore, tmp_path: Path
+) -> None:
+    staged = join(TABLE, "_staged")
+    file = local.stream(staged)
+    file.append(b"body")
+    file.finish(b"1")
+    os.link(tmp_path / staged, tmp_path / FILE)
+    with pytest.raises(NotThere):
+        file.finish(b"2")
+    assert local.read(FILE).data == b"body1"
+    file.discard()
+    assert on_disk(tmp_path / TABLE) == [FIRST]
+
+
+def test_a_streamed_file_is_gone_on_with_after_a_full_disk(
+    local: LocalStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pwrite = os.pwrite
+    left = [3]
+
+    def full(file: int, data: Any, at: int) -> int:
+        if not left[0]:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        left[0] -= 1
+        return pwrite(file, bytes(data)[:2], at)
+
+    file = local.stream(FILE)
+    monkeypatch.setattr(os, "pwrite", full)
+    for act, more in ((lambda: file.append(b"0123456789"), 9), (lambda: file.finish(b"ab"), 0)):
+        left[0] = min(left[0], more)
+        with pytest.raises(OSError, match="No space"):
+            act()
+        left[0] = 9
+        act()
+        left[0] = 0
+    assert local.read(FILE).data == b"0123456789ab"
+
+
+def test_a_streamed_file_is_of_its_folder_and_gets_into_no_other(
+    local: LocalStore, tmp_path: Path
+) -> None:
+    file = local.stream(FILE)
+    file.append(b"body")
+    local.delete_folder(TABLE)
+    local.write(DOCUMENT, b"{}")
+    for _ in range(2):
+        with pytest.raises(NotThere):
+            file.append(b"more")
+        with pytest.raises(NotThere):
+            file.finish(b"tail")
+        file.discard()
+        (tmp_path / TABLE).mkdir(exist_ok=True)
+    assert on_disk(tmp_path / TABLE) == []
+
+
 # move_file, and what may happen in its middle
 
 

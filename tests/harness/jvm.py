@@ -33,15 +33,7 @@ DRIVER = "SPARK_SUBMIT_OPTS"
 LAUNCHER = "SPARK_LAUNCHER_OPTS"
 """Read by the small JVM that works out the command line of such a one."""
 
-EMBEDDED = "JAVA_TOOL_OPTIONS"
-"""Read by every JVM, also one inside a Python process."""
-
 
 def quick(given: Mapping[str, str]) -> dict[str, str]:
     """The variables for an environment; what `given` says there comes last, so it wins."""
     return {name: f"{_QUICK} {given.get(name, '')}".strip() for name in (DRIVER, LAUNCHER)}
-
-
-def quick_embedded(given: Mapping[str, str]) -> dict[str, str]:
-    """The same for processes that start a JVM within themselves."""
-    return {EMBEDDED: f"{_QUICK} {given.get(EMBEDDED, '')}".strip()}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
-from openmirror.ports import Absent, Content, Entry, FileStore, Listing
+from openmirror.ports import Absent, Content, Entry, FileStore, Listing, StreamedFile
 from openmirror.protocol.names import ETag, Incarnation
 from openmirror.table.layout import StorePath
 
@@ -24,7 +24,7 @@ class Call:
     data: bytes = b""
     """What is written."""
     length: int | None = None
-    """How many bytes are read at most; None for all."""
+    """How many bytes are read at most, None for all; or how many are sent of a streamed file."""
 
 
 class WatchedStore:
@@ -73,6 +73,10 @@ class WatchedStore:
         call = Call("write", path, data=data)
         return self._watched(call, lambda: self._inner.write(path, data, only_if))
 
+    def stream(self, path: StorePath) -> StreamedFile:
+        file = self._watched(Call("stream", path), lambda: self._inner.stream(path))
+        return _WatchedStream(file, path, self._watched)
+
     def move_file(self, source: StorePath, destination: StorePath, etag: ETag) -> None:
         call = Call("move_file", source, destination)
         self._watched(call, lambda: self._inner.move_file(source, destination, etag))
@@ -86,3 +90,25 @@ class WatchedStore:
 
     def delete_folder(self, folder: StorePath) -> None:
         self._watched(Call("delete_folder", folder), lambda: self._inner.delete_folder(folder))
+
+
+class _Watched(Protocol):
+    def __call__(self, call: Call, act: Callable[[], Answer]) -> Answer: ...
+
+
+class _WatchedStream:
+    def __init__(self, inner: StreamedFile, path: StorePath, watched: _Watched) -> None:
+        self._inner = inner
+        self._path = path
+        self._watched = watched
+
+    def append(self, data: bytes | memoryview) -> None:
+        call = Call("append", self._path, length=len(data))
+        self._watched(call, lambda: self._inner.append(data))
+
+    def finish(self, tail: bytes) -> ETag:
+        call = Call("finish", self._path, data=tail, length=len(tail))
+        return self._watched(call, lambda: self._inner.finish(tail))
+
+    def discard(self) -> None:
+        self._watched(Call("discard", self._path), self._inner.discard)

@@ -116,7 +116,7 @@ LAYERS = (
     ),
     Layer(
         "live databases",
-        _rooms(cdc="azure confluent_kafka fastavro jpype orjson psycopg pyarrow pyspark"),
+        _rooms(cdc="azure confluent_kafka fastavro numpy orjson psycopg pyarrow pyspark"),
         "change streams of databases, published into a landing zone",
     ),
     Layer(
@@ -178,9 +178,9 @@ SDK: Mapping[str, frozenset[str]] = {
     "publishing/": frozenset({"pyarrow"}),
     "cdc/avro/azure": frozenset({"azure.core", "azure.schemaregistry"}),
     "cdc/avro/": frozenset({"fastavro", "orjson", "pyarrow"}),
-    "cdc/capture/": frozenset({"jpype", "psycopg", "pyarrow"}),
     "cdc/decoding/": frozenset({"pyarrow", "pyspark.sql"}),
     "cdc/kafka/": frozenset({"confluent_kafka", "pyarrow"}),
+    "cdc/postgresql/": frozenset({"numpy", "psycopg", "pyarrow"}),
     "cdc/": frozenset({"pyarrow"}),
     "databricks/": frozenset({"azure.core", "databricks.sdk"}),
     "stores/azure/": frozenset(

@@ -2,7 +2,7 @@
 
 Every call of a store by any of them is a stall point, before which any other may go first, for any
 time; each may be killed there, and begins anew. The database commits meanwhile, its connector sends
-what it has sent before, and an operator asks for new snapshots or deletes the stream's document.
+what it has sent before, and an operator asks it for snapshots, or deletes the stream's document.
 Files are real ones, and Delta's logs too; rows are kept by the interpreter.
 """
 
@@ -30,7 +30,7 @@ from openmirror.progress.union import ProgressEvent
 from openmirror.protocol.names import TableFolder, TablePath
 from openmirror.protocol.rows import EXTENSIONS
 from openmirror.protocol.schema import TableSchema
-from openmirror.protocol.streams import StopCode, StreamDocument
+from openmirror.protocol.streams import StopCode
 from openmirror.reconcile import clean, reconciliation
 from openmirror.reconcile.mirrors import open_mirror
 from openmirror.reconcile.root_ports import RootPorts
@@ -38,7 +38,7 @@ from openmirror.stores.memory.files import MemoryStore
 from openmirror.table import layout
 from openmirror.table.layout import StorePath
 from openmirror.table.log import TableLog
-from tests.cdc.relay.sources import Database, Event, Rows, Stream, begun, ended
+from tests.cdc.relay.sources import Database, Event, Rows, Stream
 from tests.conformance.reference_engine import ReferenceEngine
 from tests.harness.stores import WatchedStore
 
@@ -51,7 +51,11 @@ ALL = 100
 
 
 class Connector:
-    """Sends what a database commits; where it is restarted, it sends some of that again."""
+    """Sends what a database commits, and snapshots of its tables.
+
+    A restarted connector sends some of that again: transactions since the newest snapshot, or the
+    snapshot that it had not ended.
+    """
 
     def __init__(self, random: Random, database: Database, stream: Stream) -> None:
         self._random = random
@@ -59,21 +63,25 @@ class Connector:
         self._stream = stream
         self._sent: list[list[Event]] = []
         self._at = 0
-        self._answered: set[str] = set()
+        self._snapshots = 0
         self._since = 0
+        """The first transaction behind the newest snapshot."""
         self.bad = random.choice([0.0, 0.02, 0.05])
         """How often nobody can understand a record."""
-        self._snapshot: tuple[str, list[Event]] | None = None
+        self._reading: tuple[str, Rows, list[Event]] | None = None
+        """The table of the snapshot underway, its rows, and those that have not been sent."""
 
     def act(self) -> None:
         """Send one transaction, or a part of one and then some from before."""
+        if self._reading is not None:
+            return  # a snapshot of this kind holds all changes up
         if self._at == len(self._sent):
             self._sent.append([self._maybe_bad(e) for e in self._database.transaction()])
         events = self._sent[self._at]
         self._at += 1
         if self._random.random() < 0.2:
             self._stream.events += events[: self._random.randint(0, len(events))]
-            self._at = max(0, self._at - self._random.randint(1, 3))
+            self._at = max(self._since, self._at - self._random.randint(1, 3))
             return
         self._stream.events += events
         if self._random.random() < 0.2:
@@ -82,56 +90,53 @@ class Connector:
     def _maybe_bad(self, event: Event) -> Event:
         """Now and then nobody can understand a record, however often it comes."""
         is_bad = self._random.random() < self.bad and event.pair is None
-        return replace(event, bad=StopCode.SOURCE_VALUE_INVALID) if is_bad else event
+        return replace(event, bad=StopCode.EVENTS_LOST) if is_bad else event
 
     def finish(self) -> None:
         """Send all that was committed, and end what it has begun."""
+        self.read_on(ALL)
         while self._at < len(self._sent):
             self._stream.events += self._sent[self._at]
             self._at += 1
-        self.read_on(ALL)
 
-    def answer(self, document: StreamDocument) -> None:
-        """Begin the new snapshot that is asked for, of a table as it is now."""
-        if self._snapshot is not None or self._at < len(self._sent):
-            return
-        for path, one in document.resnapshots.items():
-            if one.since is None and one.number not in self._answered:
-                self._answered.add(one.number)
-                now = self._database.now(path.table)
-                rows = [
-                    Event(path.table, "r", number, text, snapshot="incremental")
-                    for number, text in now.items()
-                ]
-                self._random.shuffle(rows)
-                self._snapshot = one.number, rows
-                self._since = len(self._sent)
-                self._stream.events.append(begun(one.number))
-                return
+    def snapshot(self, table: str) -> bool:
+        """Begin a snapshot of a table as it is now; return whether one could begin."""
+        if self._reading is not None or self._at < len(self._sent):
+            return False
+        if not self._database.now(table):
+            # The stream would show nothing of it.
+            self._sent.append(self._database.transaction())
+            return False
+        self._since = len(self._sent)
+        self._begin(table, self._database.now(table))
+        return True
+
+    def _begin(self, table: str, whole: Rows) -> None:
+        self._snapshots += 1
+        place = (10**6 + self._snapshots, 0)
+        rows = [Event(table, "r", number, text, place) for number, text in whole.items()]
+        self._random.shuffle(rows)
+        self._reading = table, whole, rows
+        # Rows of such a snapshot become visible as they come.
+        self._database.history[table].append({})
 
     def read_on(self, most: int) -> None:
-        """Send so many rows of the snapshot underway, and its end.
-
-        Rows that changed since are as they are now, or gone, or left out: a connector leaves out
-        what a change in its log has overtaken, which it may notice or not.
-        """
-        if self._snapshot is None or self._at < len(self._sent):
-            # What it reads it sends behind all that was committed until then.
+        """Send so many rows of the snapshot underway."""
+        if self._reading is None:
             return
-        number, rows = self._snapshot
+        table, whole, rows = self._reading
+        if most < ALL and self._random.random() < 0.05:
+            # The connector was restarted, and takes the snapshot from its beginning.
+            self._begin(table, whole)
+            return
+        history = self._database.history[table]
         for _ in range(min(most, len(rows))):
             row = rows.pop()
-            now = self._database.now(row.table)
-            if row.id in now and not self._is_overtaken(row):
-                self._stream.events.append(replace(row, text=now[row.id]))
+            assert row.id is not None
+            history.append({**history[-1], row.id: row.text})
+            self._stream.events.append(row)
         if not rows:
-            self._stream.events.append(ended(number))
-            self._snapshot = None
-
-    def _is_overtaken(self, row: Event) -> bool:
-        changes = [event for sent in self._sent[self._since : self._at] for event in sent]
-        has_changed = any(one.table == row.table and one.id == row.id for one in changes)
-        return has_changed and self._random.random() < 0.5
+            self._reading = None
 
 
 @dataclass
@@ -191,7 +196,7 @@ class Schedule:
         self.store = MemoryStore(lambda: self.now)
         self.main = getcurrent()
         self.database = Database(random, has_commits=random.random() < 0.5)
-        # A topic that several read, or a spool that one does, which lets go of what has landed.
+        # A topic that keeps its records, or one that lets go of what has landed.
         lets_go = random.random() < 0.3
         self.stream = Stream(events=[*self.database.snapshot()], lets_go=lets_go)
         self.connector = Connector(random, self.database, self.stream)
@@ -200,7 +205,8 @@ class Schedule:
         self.counts: dict[str, int] = {}
         self.reached = dict.fromkeys(self.database.tables, 0)
         """Which of its states each Delta table had last."""
-        self.numbers = 0
+        self.asked: list[str] = []
+        """Tables of which a snapshot was asked for, and has not begun."""
         self.passes: dict[greenlet, int] = {}
         """How often each has gone through all that it does."""
         self.busy: set[greenlet] = set()
@@ -239,11 +245,6 @@ class Schedule:
         self.count(event.name)
         if isinstance(event, TablePaused):
             self.is_wrong(f"{event.folder} is paused: {event.detail}")
-
-    def number(self) -> str:
-        """Another one for each new snapshot."""
-        self.numbers += 1
-        return f"{self.numbers:032x}"
 
     def count(self, what: str) -> None:
         self.counts[what] = self.counts.get(what, 0) + 1
@@ -362,11 +363,17 @@ class Schedule:
             self.count("document deleted")
             return
         if self.random.random() < self.asking and shared.now.tables:
-            table = self.random.choice(sorted(shared.now.tables))
-            number = self.number()
-            shared.change(lambda there: there.wanting(table, number))
+            self._ask(self.random.choice(sorted(shared.now.tables)).table)
+        self._answer()
+
+    def _ask(self, table: str) -> None:
+        if table not in self.asked:
+            self.asked.append(table)
+
+    def _answer(self) -> None:
+        if self.asked and self.connector.snapshot(self.asked[0]):
+            del self.asked[0]
             self.count("new snapshot")
-        self.connector.answer(shared.now)
 
     def _finish(self) -> None:
         """Let all come to rest, and compare."""
@@ -395,17 +402,18 @@ class Schedule:
             shared = SharedDocument.of_any(self.store, ZONE, STREAM)
         except UnknownName:
             return  # there is none yet
-        for path in shared.now.stopped:
-            number = self.number()
-            shared.change(lambda there, path=path, number=number: there.wanting(path, number))
+        # A table that stopped goes on by itself where a snapshot of it waits to be read.
+        is_through = shared.now.complete_to == len(self.stream.events)
+        for path in shared.now.stopped if is_through else ():
+            self._ask(path.table)
             self.count("stopped in the end")
-        self.connector.answer(shared.now)
-        self.connector.read_on(ALL)
+        self._answer()
+        self.connector.finish()
 
     def _has_all(self) -> bool:
         document = SharedDocument.of_any(self.store, ZONE, STREAM).now
         is_through = document.complete_to == len(self.stream.events)
-        return is_through and not document.resnapshots and not document.stopped
+        return is_through and not self.asked and not document.stopped
 
     def _now(self) -> Any:
         return SharedDocument.of_any(self.store, ZONE, STREAM).now, len(self.stream.events)

@@ -11,9 +11,8 @@ from unittest import mock
 
 import pytest
 
-from openmirror.cdc.relay import anew
+from openmirror.cdc.relay import selecting
 from openmirror.cdc.relay.document import SharedDocument
-from openmirror.cdc.relay.whole_rows import WholeRows
 from tests.cdc.relay.test_relay import MISTAKES
 from tests.simulation.streams import Outcome, run
 
@@ -56,22 +55,14 @@ MUTATIONS = {
         "_with_what_is_known",
         lambda self, there: there,
     ),
-    "parts of rows are landed in a table that was emptied": (
-        anew,
-        "whole_rows",
-        lambda pieces, keys: WholeRows(tuple(pieces)),
-    ),
+    "a new snapshot does not empty its table": (selecting, "emptied_first", lambda piece: piece),
 }
 
 
 NOTICED_BY: dict[str, tuple[int, dict[str, float]]] = {
     "a document that is made again forgets what relays know": (
-        14,
+        1,
         {"bad": 0.05, "losing": 0.02, "asking": 0.0},
-    ),
-    "parts of rows are landed in a table that was emptied": (
-        0,
-        {"bad": 0.0, "losing": 0.0, "asking": 0.05},
     ),
 }
 """The seed that notices it, with the habits that it takes; the others are noticed by any few."""

@@ -276,7 +276,7 @@ def test_options_of_the_whole_bench_are_refused_before_a_part_of_it(options: lis
 
 
 def test_a_quick_bench_of_databases_takes_no_other_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(measured, "_followed")
+    monkeypatch.delattr(measured, "_MEASURES")
     refused = CliRunner().invoke(whole, ["cdc", "--quick", "--seconds", "60"])
     assert refused.exit_code == 2
     assert "--quick" in refused.output

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -68,15 +69,45 @@ def test_a_root_that_is_not_there_is_not_made(tmp_path: Path) -> None:
     assert "is not there" in output
 
 
+@pytest.mark.parametrize("time", ["soon", "-1s"])
+def test_a_range_time_that_is_none_is_refused(tmp_path: Path, time: str) -> None:
+    code, output = refused(tmp_path, URL, f"--range-time={time}")
+    assert code == 2
+    assert "--range-time" in output
+
+
+def test_a_column_is_not_both_text_and_left_out(tmp_path: Path) -> None:
+    column = "public.prices.amount"
+    code, output = refused(tmp_path, URL, f"--as-text={column}", f"--without-column={column}")
+    assert code == 1
+    assert "not both" in output
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--zone", "/tmp/zone"], "--zone and --spool go together"),
-        (["--spool", "/tmp/spool", "--root", "."], "--zone and --spool go together"),
-        (["--zone", "/tmp/zone", "--spool", "/tmp/spool", "--mirror", "m"], "a mirror of its own"),
+        (["--zone", "/tmp/zone", "--root", "."], "--root"),
+        (["--zone", "/tmp/zone", "--mirror", "m"], "a mirror of its own"),
     ],
 )
-def test_a_zone_elsewhere_needs_a_spool_and_no_mirror(options: list[str], says: str) -> None:
+def test_a_zone_elsewhere_has_no_mirror_here(options: list[str], says: str) -> None:
     shown = CliRunner().invoke(app, ["cdc", "run", URL, *options])
     assert shown.exit_code == 1
     assert says in " ".join(shown.output.split())
+
+
+@pytest.mark.parametrize(
+    ("command", "missing", "extra"),
+    [
+        (["run", URL], "psycopg", "openmirror[local,cdc]"),
+        (["check", URL], "psycopg", "openmirror[local,cdc]"),
+        (["follow", "kafka://broker/shop"], "confluent_kafka", "openmirror[local,kafka]"),
+    ],
+)
+def test_a_package_that_is_missing_is_named_with_its_extra(
+    command: list[str], missing: str, extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, missing, None)
+    shown = CliRunner().invoke(app, ["cdc", *command])
+    assert shown.exit_code == 1
+    assert f"this needs {missing}: pip install '{extra}'" in " ".join(shown.output.split())

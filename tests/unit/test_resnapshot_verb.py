@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
 
 from openmirror.cli.app import app
 from openmirror.protocol.names import TablePath
-from openmirror.protocol.streams import StreamDocument, StreamIdentity
-from openmirror.table.layout import LAKE, landing_zone
+from openmirror.protocol.streams import LogSource, StreamDocument, StreamIdentity
+from openmirror.table.layout import landing_zone
 
 ORDERS = TablePath("public", "orders")
 SPACED = TablePath("public", "my orders")
+DATABASE: Any = {"system": "7", "database": 5, "timeline": 1, "publication": 9}
 
 
 @pytest.fixture
@@ -21,14 +23,13 @@ def document(tmp_path: Path) -> Path:
     """The document of a stream that has landed two tables."""
     path = tmp_path / landing_zone("shop") / "_streams" / "shop.json"
     path.parent.mkdir(parents=True)
-    stream = StreamDocument(identity=StreamIdentity("0" * 32), tables=frozenset({ORDERS, SPACED}))
-    path.write_bytes(stream.as_json())
-    _spool(tmp_path).mkdir(parents=True)
+    path.write_bytes(stream(LogSource(**DATABASE, tables={1: ORDERS, 2: SPACED})))
     return path
 
 
-def _spool(root: Path) -> Path:
-    return root / LAKE / "shop" / "_openmirror" / "streams" / "shop"
+def stream(log: LogSource | None) -> bytes:
+    identity = StreamIdentity("0" * 32)
+    return StreamDocument(identity=identity, tables=frozenset({ORDERS, SPACED}), log=log).as_json()
 
 
 def resnapshot(root: Path, *words: str) -> Result:
@@ -54,17 +55,14 @@ def test_a_table_that_is_not_there_is_named_with_those_that_are(
     assert "public.orders" in shown.output
 
 
-def test_a_table_that_cannot_begin_anew_alone_is_refused_with_the_remedy(
-    document: Path, tmp_path: Path
-) -> None:
+def test_a_table_may_have_any_name(document: Path, tmp_path: Path) -> None:
     shown = resnapshot(tmp_path, "public.my orders")
-    assert shown.exit_code != 0
-    assert "--anew" in shown.output
-    assert not StreamDocument.from_json(document.read_bytes()).resnapshots
+    assert shown.exit_code == 0, shown.output
+    assert list(StreamDocument.from_json(document.read_bytes()).resnapshots) == [SPACED]
 
 
 def test_a_stream_of_a_topic_is_asked_of_its_own_connector(document: Path, tmp_path: Path) -> None:
-    _spool(tmp_path).rmdir()
+    document.write_bytes(stream(None))
     shown = resnapshot(tmp_path, "public.orders")
     assert shown.exit_code != 0
     assert "BLOCKING" in shown.output

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa  # type: ignore[import-untyped]
 
 from openmirror.cdc.decoded import Decoded, SourceTable
-from openmirror.cdc.stops import TAKE_SNAPSHOT
+from openmirror.cdc.stops import ASK_CONNECTOR
 from openmirror.mirroring import TableChoice
 from openmirror.protocol.names import TablePath
 from openmirror.protocol.streams import (
@@ -93,7 +93,7 @@ def placed(document: StreamDocument, seen: Iterable[SeenTable]) -> StreamDocumen
         if is_known and one.path is not None:
             was = "was left out" if before is None else f"landed as {before}"
             detail = f"{one.source} {was} before, by mirroring.json"
-            stop = StopReason(StopCode.RESNAPSHOT_NEEDED, detail, TAKE_SNAPSHOT)
+            stop = StopReason(StopCode.RESNAPSHOT_NEEDED, detail, ASK_CONNECTOR)
             stopped = {one.path: StoppedTable(one.first, stop)}
             document = document.resumed(one.path).advanced(document.complete_to, (), stopped)
     return document

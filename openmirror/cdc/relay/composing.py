@@ -6,7 +6,6 @@ from uuid import uuid4
 
 import pyarrow as pa  # type: ignore[import-untyped]
 
-from openmirror.cdc.relay.anew import select_anew
 from openmirror.cdc.relay.progress import TableProgress
 from openmirror.cdc.relay.selecting import Before, FileRows, Selection, TableRecords, select
 from openmirror.cdc.stops import StreamReplaced
@@ -36,13 +35,8 @@ class StreamComposer:
         default: Marker | None,
         *,
         is_known: bool,
-        snapshot: str | None = None,
     ) -> None:
-        """`is_known`: whether files of this stream landed in the table before.
-
-        `snapshot`: the number of the snapshot that the records are, if they begin the table anew.
-        """
-        self._snapshot = snapshot
+        """`is_known`: whether files of this stream landed in the table before."""
         self._stream = stream
         self._identity = identity
         self._records = records
@@ -64,10 +58,7 @@ class StreamComposer:
         before = self._before(state)
         stopped_at = self._records.stopped_at
         self.has_resumed = stopped_at is not None and before.through > stopped_at
-        if self._snapshot is None:
-            self.selection = select(before, self._records)
-        else:
-            self.selection = select_anew(before, self._records, self._snapshot)
+        self.selection = select(before, self._records)
         if not self.selection.files:
             return None
         return self._file(self.selection.files[0], state)
@@ -75,8 +66,7 @@ class StreamComposer:
     def _before(self, state: ZoneState) -> Before:
         progress = progress_in(state, self._stream)
         if progress is None:
-            # A snapshot that was asked for has all rows, so that none from before are missed.
-            if self._is_known and self._snapshot is None:
+            if self._is_known:
                 raise FolderReplaced("its folder was deleted, and with it what landed before")
             if state.newest is not None:
                 raise OtherPublisher(
@@ -92,7 +82,6 @@ class StreamComposer:
             seen=progress.seen,
             columns=progress.columns,
             ever=state.columns,
-            resnapshot=progress.resnapshot,
             snapshot=progress.snapshot,
             origin=progress.database,
         )
@@ -105,7 +94,6 @@ class StreamComposer:
             through=after.through,
             seen=after.seen,
             columns=after.columns or TableSchema(),
-            resnapshot=after.resnapshot,
             snapshot=after.snapshot,
             database=after.origin,
         )

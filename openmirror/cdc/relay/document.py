@@ -84,14 +84,16 @@ class SharedDocument:
     def change(self, change: Callable[[StreamDocument], StreamDocument]) -> None:
         """Write what becomes of the newest document; raises StreamReplaced for another stream's.
 
-        One that was deleted since it was read last is made again of what is known of it.
+        One that was deleted since it was read last is made again of what is known of it. It gets
+        another number, by which other relays see that it lacks what they know.
         """
 
         made = self.now
+        again = replace(self.now, made=uuid4().hex)
 
         def wanted(content: bytes) -> bytes | None:
             nonlocal made
-            there = read_document(content, self._path) if content else self.now
+            there = read_document(content, self._path) if content else again
             if there.identity != self._identity:
                 raise StreamReplaced(self.replaced_by(there))
             made = change(self._with_what_is_known(there))

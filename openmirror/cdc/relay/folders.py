@@ -12,7 +12,7 @@ from openmirror.cdc.relay.composing import StreamComposer
 from openmirror.cdc.relay.kept_stops import forget_stop, keep_stop, kept_stops
 from openmirror.cdc.relay.runs import from_offset
 from openmirror.cdc.relay.selecting import Before, Selection, TableRecords, select
-from openmirror.cdc.stops import TAKE_SNAPSHOT
+from openmirror.cdc.stops import ASK_CONNECTOR
 from openmirror.errors import FolderReplaced, NotThere, OtherPublisher, PublishRefused
 from openmirror.ports import FileStore
 from openmirror.protocol.metadata import TableMetadata
@@ -25,6 +25,8 @@ from openmirror.publishing.naming import need_own_name, need_possible
 from openmirror.publishing.tidying import tidy
 from openmirror.table.layout import StorePath, join
 
+_BEGIN_ANEW = "Let its connector take a snapshot of all tables, and begin the stream anew: --anew."
+
 
 @dataclass(frozen=True)
 class LandedRecords:
@@ -36,7 +38,7 @@ class LandedRecords:
     held: TableRecords | None = None
     """What is to be landed together with records that follow."""
     is_anew: bool = False
-    """Whether a new snapshot has landed, or has begun to."""
+    """Whether a new snapshot has begun to land, behind where the table had stopped."""
 
 
 @dataclass(frozen=True)
@@ -66,26 +68,18 @@ class RelayedFolders:
         self._default_schema = default_schema
         self._open: dict[TablePath, _OpenFolder] = {}
 
-    def land(
-        self,
-        path: TablePath,
-        records: TableRecords,
-        *,
-        is_known: bool,
-        snapshot: str | None = None,
-    ) -> LandedRecords:
+    def land(self, path: TablePath, records: TableRecords, *, is_known: bool) -> LandedRecords:
         """Land what of these records has not landed; a table that cannot go on is an answer.
 
-        `is_known`: whether files of this stream landed in it before. `snapshot`: the number of the
-        snapshot that the records are, if they begin the table anew. Raises what the store does.
+        `is_known`: whether files of this stream landed in it before. Raises what the store does.
         """
         try:
-            return self._land(path, records, is_known=is_known, snapshot=snapshot)
+            return self._land(path, records, is_known=is_known)
         except FolderReplaced as error:
             self._open.pop(path, None)
-            stop = StopReason(StopCode.RESNAPSHOT_NEEDED, f"{path}: {error}", TAKE_SNAPSHOT)
+            stop = StopReason(StopCode.RESNAPSHOT_NEEDED, f"{path}: {error}", _BEGIN_ANEW)
         except (PublishRefused, OtherPublisher) as error:
-            stop = StopReason(StopCode.CHANGE_REFUSED, f"{path}: {error}", TAKE_SNAPSHOT)
+            stop = StopReason(StopCode.CHANGE_REFUSED, f"{path}: {error}", ASK_CONNECTOR)
         return LandedRecords(stopped=StoppedTable(records.first, stop))
 
     def keep_stops(self, stopped: Mapping[TablePath, StoppedTable]) -> None:
@@ -110,17 +104,14 @@ class RelayedFolders:
         except NotThere:
             return
 
-    def _land(
-        self, path: TablePath, records: TableRecords, *, is_known: bool, snapshot: str | None
-    ) -> LandedRecords:
+    def _land(self, path: TablePath, records: TableRecords, *, is_known: bool) -> LandedRecords:
         if not records.keys and not is_known and not self._has_folder(path):
             # It has no folder, and gets none; a truncate of an empty table needs none.
             if records.stop is None and all(map(_is_of_truncates, records.pieces)):
                 return LandedRecords()
             return _ended(select(Before(), records), records, 0)
         # A truncate has no key, and may be the first record that is seen of a table.
-        goes_on = is_known and snapshot is None
-        folder = self._opened(path, records.keys or None, goes_on=goes_on)
+        folder = self._opened(path, records.keys or None, is_known=is_known)
         keys, takes = records.keys or folder.metadata.key_columns, self._takes
         if folder.metadata.version_column is not None:
             takes -= {Marker.PARTIAL_UPDATE}
@@ -131,7 +122,6 @@ class RelayedFolders:
             records,
             folder.metadata.default_marker,
             is_known=is_known,
-            snapshot=snapshot,
         )
         rows = 0
         while folder.lander.land(composer.compose) is not None:
@@ -140,13 +130,13 @@ class RelayedFolders:
         return replace(ended, is_anew=composer.has_resumed)
 
     def _opened(
-        self, path: TablePath, keys: tuple[str, ...] | None, *, goes_on: bool
+        self, path: TablePath, keys: tuple[str, ...] | None, *, is_known: bool
     ) -> _OpenFolder:
         if path in self._open:
             return self._open[path]
         need_possible(path)
         folder = self._folder(path)
-        if goes_on and self._store.incarnation(folder) is None:
+        if is_known and self._store.incarnation(folder) is None:
             raise FolderReplaced("its folder was deleted, and with it what landed before")
         need_own_name(self._store, self._zone, path, self._default_schema)
         metadata = declared(self._store, folder, keys)

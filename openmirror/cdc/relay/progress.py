@@ -23,8 +23,6 @@ class TableProgress:
     seen: SeenChanges
     columns: TableSchema
     """The table's columns by the schema that its newest records declare."""
-    resnapshot: str | None = None
-    """The number of the newest snapshot that was asked for and began the table anew."""
     snapshot: SnapshotPlace | None = None
     """Where in the source's log the newest snapshot of the connector's own was taken."""
     database: str | None = None
@@ -37,7 +35,8 @@ class TableProgress:
             "through": self.through,
             "seen": self.seen.as_json(),
             "columns": [[column.name, column.type] for column in self.columns.columns],
-            "resnapshot": self.resnapshot,
+            # Read by versions that took such snapshots: null says that the table never had one.
+            "resnapshot": None,
             "snapshot": None if self.snapshot is None else list(self.snapshot),
             "database": self.database,
         }
@@ -53,7 +52,6 @@ class TableProgress:
                 columns=TableSchema(
                     tuple(Column(name, ColumnType(kind)) for name, kind in document["columns"])
                 ),
-                resnapshot=document.get("resnapshot"),
                 snapshot=_place(document.get("snapshot")),
                 database=document.get("database"),
             )

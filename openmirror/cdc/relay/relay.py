@@ -19,18 +19,11 @@ import pyarrow.compute as pc  # type: ignore[import-untyped]
 
 from openmirror.cdc.decoded import Decoded
 from openmirror.cdc.records import RecordSource
-from openmirror.cdc.relay.anew import without_rows_beside
 from openmirror.cdc.relay.by_table import by_table, together
 from openmirror.cdc.relay.choosing import placed, seen_tables
 from openmirror.cdc.relay.document import SharedDocument
 from openmirror.cdc.relay.folders import LandedRecords, RelayedFolders
-from openmirror.cdc.relay.resnapshots import Resnapshots
 from openmirror.cdc.relay.selecting import TableRecords
-from openmirror.cdc.snapshot_marks import (
-    marks_in,
-    to_next_mark,
-    without_notifications,
-)
 from openmirror.cdc.stops import EventsLost, StreamReplaced
 from openmirror.errors import UnknownName, WrongRequest
 from openmirror.ports import FileStore
@@ -66,9 +59,6 @@ class RelayOptions:
     default_schema: str = "dbo"
     takes: frozenset[Marker] = frozenset()
     """What the zone's mirror takes beyond the published markers (PROTOCOL §5.7)."""
-    own_snapshots: bool = True
-    """Whether rows that a connector reads beside the changes come only where this relay's document
-    asks for them. They land nowhere else then; otherwise as they come."""
     monotonic: Callable[[], float] = time.monotonic
 
 
@@ -85,7 +75,7 @@ class BatchReport:
     stopped: Mapping[TablePath, StoppedTable] = field(default_factory=dict)
     """Tables that stopped now."""
     anew: frozenset[TablePath] = frozenset()
-    """Tables whose new snapshot has landed."""
+    """Tables that had stopped, and go on with a new snapshot."""
     newest_ts_us: int | None = None
     """The source's time of the newest change that was read: microseconds since 1970."""
 
@@ -121,7 +111,6 @@ class Relay:
             self._options.takes,
         )
         self._document = SharedDocument(store, zone, stream, source.identity)
-        self._resnapshots = Resnapshots(self._document, self._records_of, self._land)
         self._next = Offset(0)
         self._held: dict[TablePath, TableRecords] = {}
         self._written_at = 0.0
@@ -186,29 +175,23 @@ class Relay:
             if self._is_document_due():
                 self._advance(self._next, {})
             else:
-                # An operator may have asked for a new snapshot.
+                # Another relay of this stream may have written it.
                 self._document.refresh()
             return BatchReport(records=0, end=self._next)
-        marks = marks_in(records)
-        records = to_next_mark(records, marks)
         end = Offset(records.column("offset")[-1].as_py() + 1)
-        self._resnapshots.begin(mark for mark in marks if mark.offset < end)
-        decoded = self._decode(without_notifications(records))
+        decoded = self._decode(records)
         self._place(decoded)
-        tables, document = by_table(decoded, end), self._document.now
+        tables = by_table(decoded, end)
         landed = {
             path: self._go_on(path, together(self._held.get(path), tables.get(path), end))
             for path in sorted({**self._held, **tables})
-            if not document.is_coming_anew(path)
         }
-        anew = self._resnapshots.end(mark for mark in marks if mark.offset == end - 1)
-        landed |= anew
         self._held = {path: one.held for path, one in landed.items() if one.held is not None}
         self._next = end
         snapshot = _snapshot_open(decoded)
         has_ended = snapshot is False and self._document.now.is_snapshot_open
         # Behind its last record a snapshot has landed: only then is it not to be read again.
-        if anew or has_ended or self._has_to_say(landed):
+        if has_ended or self._has_to_say(landed):
             self._advance(end, landed, snapshot)
         return BatchReport(
             records=records.num_rows,
@@ -232,8 +215,6 @@ class Relay:
         if stopped.stop.code.needs_snapshot:
             why = f"{stopped.stop.detail}. {stopped.stop.remedy}"
             raise WrongRequest(f"{path} cannot go on where it stopped: {why}")
-        if path in self._document.now.resnapshots:
-            raise WrongRequest(f"{path} is begun anew by a new snapshot, which was asked for")
         end, read, rows = stopped.at, 0, 0
         landed = LandedRecords()
         for found, end, records in self._stretches(path, stopped.at, self._next):
@@ -286,24 +267,11 @@ class Relay:
             landed, stopped, rows = again, again.stopped, rows + again.rows
         return replace(landed, rows=rows)
 
-    def _land(
-        self, path: TablePath, records: TableRecords, snapshot: str | None = None
-    ) -> LandedRecords:
+    def _land(self, path: TablePath, records: TableRecords) -> LandedRecords:
         document = self._document.now
         is_known = path in document.tables
         records = replace(records, is_cut=document.begins_at > START)
-        if snapshot is None and self._options.own_snapshots:
-            records = without_rows_beside(records)
-        return self._folders.land(path, records, is_known=is_known, snapshot=snapshot)
-
-    def _records_of(self, path: TablePath, start: Offset, end: Offset) -> TableRecords:
-        """All records of one table in a stretch, up to where it cannot go on."""
-        found = TableRecords(pieces=(), keys=(), end=start)
-        for more, at, _ in self._stretches(path, start, end):
-            found = together(found, more, at)
-            if found.stop is not None:
-                break
-        return found
+        return self._folders.land(path, records, is_known=is_known)
 
     def _stretches(
         self, path: TablePath, at: Offset, end: Offset
@@ -315,8 +283,7 @@ class Relay:
             # Offsets may have holes: what comes may lie behind the end, or be nothing.
             records = records.filter(pc.less(records.column("offset"), end))
             at = Offset(records.column("offset")[-1].as_py() + 1) if records.num_rows else end
-            decoded = self._decode(without_notifications(records))
-            yield by_table(decoded, at).get(path), at, records.num_rows
+            yield by_table(self._decode(records), at).get(path), at, records.num_rows
 
     def _advance(
         self,

@@ -62,16 +62,27 @@ class RelayReports:
         self._waiting = WaitingBytes()
 
     def landing(
-        self, at: Offset, ends: Callable[[], tuple[Offset | None, Offset]], newest_ts_us: int | None
+        self,
+        at: Offset,
+        ends: Callable[[], tuple[Offset | None, Offset]] | None,
+        newest_ts_us: int | None,
     ) -> None:
-        """It lands what comes, and reads from `at` on; `ends` are asked for where it is due."""
-        self._next, self._newest = at, _moment(newest_ts_us) or self._newest
+        """Report that the relay lands what comes.
+
+        Args:
+            at: It reads from there on.
+            ends: The first record that is there, and the next one to be written; asked for where a
+                report is due. None for a stream whose offsets count no records.
+            newest_ts_us: The source's time of the newest change, in microseconds since 1970.
+        """
+        self._next = None if ends is None else at
+        self._newest = _moment(newest_ts_us) or self._newest
         now, last = self._clock(), self._last
         if last is not None and last.state is RelayState.LANDING:
             has_moved = (last.next, last.newest) != (self._next, self._newest)
             if now - last.at < (REPORT_EVERY if has_moved else REST_EVERY):
                 return
-        self._ends, self._waiting = ends(), self._measure(at)
+        self._ends, self._waiting = None if ends is None else ends(), self._measure(at)
         self._write(now, RelayState.LANDING)
 
     def troubled(self, state: RelayState, detail: str = "") -> None:

@@ -11,7 +11,7 @@ from openmirror.cdc.relay.reporting import RelayReports
 from openmirror.errors import Unavailable
 from openmirror.protocol.names import TablePath
 from openmirror.protocol.relay_reports import RelayState
-from openmirror.protocol.streams import Offset, Resnapshot, StoppedTable
+from openmirror.protocol.streams import Offset, StoppedTable
 
 _WAITS = (1.0, 2.0, 5.0, 10.0, 30.0)
 """Seconds between attempts while a service is away."""
@@ -50,11 +50,6 @@ class RunningRelay:
     def stopped(self) -> Mapping[TablePath, StoppedTable]:
         """Tables that have stopped, as far as is known now."""
         return self._relay.document.stopped
-
-    @property
-    def resnapshots(self) -> Mapping[TablePath, Resnapshot]:
-        """Tables of which a new snapshot was asked for, as far as is known now."""
-        return self._relay.document.resnapshots
 
     def start(self) -> None:
         """Begin."""

@@ -30,7 +30,7 @@ from openmirror.cdc.relay.source_order import (
     new_changes,
 )
 from openmirror.cdc.relay.source_schema import changed_silently
-from openmirror.cdc.stops import GIVE_WHOLE_ROWS, TAKE_SNAPSHOT
+from openmirror.cdc.stops import ASK_CONNECTOR, GIVE_WHOLE_ROWS
 from openmirror.errors import PublishRefused
 from openmirror.protocol.names import ROW_MARKER_COLUMN
 from openmirror.protocol.partial_updates import PARTIAL_UPDATE
@@ -77,13 +77,6 @@ class TableRecords:
     """Whether the stream had records before its first one that could be read."""
     stopped_at: Offset | None = None
     """Where the table stopped for want of a new snapshot; it goes on where one begins."""
-    through_logs: bool = False
-    """Whether a change of another log of the source's may follow, since all rows are here."""
-
-    @property
-    def is_emptied(self) -> bool:
-        """Whether a truncate is among them."""
-        return any(pc.any(pc.equal(p.rows.column("__op"), "t")).as_py() for p in self.pieces)
 
     @property
     def first(self) -> Offset:
@@ -102,8 +95,6 @@ class Before:
     """By the newest schema; None for a table of which nothing landed."""
     ever: TableSchema = TableSchema()
     """Every column that the table has, also those that the source has dropped."""
-    resnapshot: str | None = None
-    """The newest snapshot that was asked for and began it anew."""
     snapshot: SnapshotPlace | None = None
     """The newest snapshot of the connector's own that rows have landed of."""
     origin: str | None = None
@@ -168,7 +159,7 @@ def select(before: Before, records: TableRecords) -> Selection:
                 new = emptied_first(new) if now.ever.columns else new
             elif now.is_nothing and (missing := _without_base(new, records)):
                 return _stopped(before, records, *missing)
-            found = new_changes(now.seen, _changes(new), through_logs=records.through_logs)
+            found = new_changes(now.seen, _changes(new))
             if found.doubt is not None:
                 return _stopped(before, records, *_in_doubt(new, len(found.is_new), found.doubt))
             if not any(found.is_new):
@@ -190,13 +181,16 @@ def select(before: Before, records: TableRecords) -> Selection:
             f"{chosen[0].piece.table}: a row's key changed, and its row with the new key is lost"
         )
         return _stopped(
-            before, records, open_pair, StopReason(StopCode.EVENTS_LOST, detail, TAKE_SNAPSHOT)
+            before, records, open_pair, StopReason(StopCode.EVENTS_LOST, detail, ASK_CONNECTOR)
         )
     if open_pair is not None and records.stop is not None:
         return _stopped(before, records, open_pair, records.stop)
     if open_pair is not None:
         return replace(select(before, _cut(records, open_pair)), held=open_pair)
-    stop = None if records.stop is None else (records.end, records.stop)
+    # Behind a stop, a later snapshot may have landed: reading such records again changes nothing.
+    stop = None
+    if records.stop is not None and before.through <= records.end:
+        stop = records.end, records.stop
     return Selection(_files(chosen, records.end), stop)
 
 
@@ -244,7 +238,7 @@ _DOUBTS = {
 def _in_doubt(piece: DecodedRows, row: int, doubt: ReplayDoubt) -> tuple[Offset, StopReason]:
     code, why = _DOUBTS[doubt]
     at = Offset(piece.rows.column("__offset")[row].as_py())
-    return at, StopReason(code, f"{piece.table}: {why}", TAKE_SNAPSHOT)
+    return at, StopReason(code, f"{piece.table}: {why}", ASK_CONNECTOR)
 
 
 def _of_other_origin(piece: DecodedRows, origin: str | None) -> tuple[Offset, StopReason]:
@@ -292,7 +286,7 @@ def _without_base(piece: DecodedRows, records: TableRecords) -> tuple[Offset, St
         return None
     detail = f"{piece.table}: the stream has changes of it, and no snapshot before them"
     at = Offset(piece.rows.column("__offset")[0].as_py())
-    return at, StopReason(StopCode.EVENTS_LOST, detail, TAKE_SNAPSHOT)
+    return at, StopReason(StopCode.EVENTS_LOST, detail, ASK_CONNECTOR)
 
 
 def _first_offset(piece: DecodedRows, rows: pa.ChunkedArray) -> list[Offset]:
@@ -302,7 +296,7 @@ def _first_offset(piece: DecodedRows, rows: pa.ChunkedArray) -> list[Offset]:
 
 def _emptied(piece: DecodedRows) -> StopReason:
     detail = f"{piece.table} was emptied (TRUNCATE), which its mirror does not take"
-    return StopReason(StopCode.TRUNCATE_UNSUPPORTED, detail, TAKE_SNAPSHOT)
+    return StopReason(StopCode.TRUNCATE_UNSUPPORTED, detail, ASK_CONNECTOR)
 
 
 def _snapshot_untaken(piece: DecodedRows) -> tuple[Offset, StopReason]:
@@ -332,13 +326,13 @@ def _schema_refused(
         return StopReason(StopCode.SOURCE_KEY_MISSING, detail, _GIVE_A_KEY)
     if set(piece.keys) != set(keys):
         detail = f"{piece.table}: its key was {list(keys)} and is {list(piece.keys)} now"
-        return StopReason(StopCode.RESNAPSHOT_NEEDED, detail, TAKE_SNAPSHOT)
+        return StopReason(StopCode.RESNAPSHOT_NEEDED, detail, ASK_CONNECTOR)
     if columns is not None and (why := changed_silently(columns, piece.columns, ever)):
-        return StopReason(StopCode.RESNAPSHOT_NEEDED, f"{piece.table}: {why}", TAKE_SNAPSHOT)
+        return StopReason(StopCode.RESNAPSHOT_NEEDED, f"{piece.table}: {why}", ASK_CONNECTOR)
     try:
         merged(ever, _columns(piece))
     except PublishRefused as refused:
-        return StopReason(StopCode.CHANGE_REFUSED, f"{piece.table}: {refused}", TAKE_SNAPSHOT)
+        return StopReason(StopCode.CHANGE_REFUSED, f"{piece.table}: {refused}", ASK_CONNECTOR)
     return None
 
 

@@ -135,22 +135,16 @@ class NewChanges:
     """Why the next one is in doubt; None where none is."""
 
 
-def new_changes(
-    seen: SeenChanges, changes: Sequence[SourceChange], *, through_logs: bool = False
-) -> NewChanges:
+def new_changes(seen: SeenChanges, changes: Sequence[SourceChange]) -> NewChanges:
     """Which of these changes, in the stream's order, are not repeated ones.
 
     Rows of a snapshot are never repeated ones, and do not count: a transaction that ended after a
-    snapshot may have written its rows before it. `through_logs`: whether to go on in another log,
-    whose changes are compared among themselves.
+    snapshot may have written its rows before it.
     """
     memory = _Memory(seen)
     new: list[bool] = []
     for change in changes:
         is_new = memory.is_new(change)
-        if is_new is ReplayDoubt.OTHER_LOG and through_logs:
-            memory.begin_anew(change)
-            is_new = True
         if isinstance(is_new, ReplayDoubt):
             return NewChanges(new, memory.seen(), is_new)
         memory.add(change)
@@ -184,7 +178,7 @@ class _Memory:
             return False
         return ReplayDoubt.OTHER_LOG
 
-    def begin_anew(self, change: SourceChange) -> None:
+    def _begin_anew(self, change: SourceChange) -> None:
         """Nothing before it has to be remembered."""
         self._highest, self._furthest = change.place, None
         self._there.clear()
@@ -197,7 +191,7 @@ class _Memory:
         self._newest = max(self._newest or 0, change.ts_us or 0) or None
         highest = self._highest
         if highest is None or highest.is_before(place):
-            self.begin_anew(change)
+            self._begin_anew(change)
             highest = place
         if place.is_before(highest):
             return

@@ -6,8 +6,8 @@ from azure.core import MatchConditions
 from azure.core.credentials import TokenCredential
 from azure.core.exceptions import ResourceExistsError, ResourceModifiedError
 
-from openmirror.errors import ConditionFailed, NotThere, Unavailable, WrongRequest
-from openmirror.ports import Absent, Content, Entry, Listing
+from openmirror.errors import AlreadyThere, ConditionFailed, NotThere, Unavailable, WrongRequest
+from openmirror.ports import Absent, Content, Entry, Listing, StreamedFile
 from openmirror.ports.storage_account import AccountUrl
 from openmirror.protocol.names import ETag, Incarnation
 from openmirror.stores.azure.clients import Clients
@@ -18,6 +18,7 @@ from openmirror.stores.azure.listing import pages
 from openmirror.stores.azure.moving import move_file, move_folder
 from openmirror.stores.azure.paths import ContainerPath, container_path, new_container_path
 from openmirror.stores.azure.reading import read
+from openmirror.stores.azure.streaming import AzureStream
 from openmirror.stores.azure.writing import write
 from openmirror.table.layout import StorePath
 
@@ -111,6 +112,17 @@ class AzureStore:
         where = container_path(path)
         with in_our_words(path):
             return write(self._clients, where, data, only_if)
+
+    def stream(self, path: StorePath) -> StreamedFile:
+        """Begin a file that is sent in parts; nothing is there before it is finished.
+
+        Its requests raise AlreadyThere when a folder has this name or a file the name of a folder
+        above, NotThere without its container.
+        """
+        where = container_path(path)
+        if not where.path:
+            raise AlreadyThere(f"{path} is a container, not a file")
+        return AzureStream(self._clients, where, lambda: self.delete_file(path))
 
     def move_file(self, source: StorePath, destination: StorePath, etag: ETag) -> None:
         """Rename a file whose content is still the one of `etag`, at once.

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from openmirror.errors import AlreadyThere, ConditionFailed, NotThere, WrongRequest
-from openmirror.ports import Absent, Content, Entry, Listing, Steps, no_steps
+from openmirror.ports import Absent, Content, Entry, Listing, Steps, StreamedFile, no_steps
 from openmirror.protocol.names import ETag, Incarnation
 from openmirror.stores.local.incarnation import identify_once
 from openmirror.stores.local.listing import all_names, list_once
@@ -33,6 +33,7 @@ from openmirror.stores.local.paths import (
     sync,
 )
 from openmirror.stores.local.still_folders import StillFolders
+from openmirror.stores.local.streaming import LocalStream, begin
 from openmirror.stores.local.trash import throw_away
 from openmirror.stores.local.writing import replace
 from openmirror.table.layout import LAKE, StorePath
@@ -122,6 +123,19 @@ class LocalStore:
                 make_folders(there.parent)
                 with opened(there.parent) as folder:
                     return replace(there, folder, data, only_if, self._lock)
+        raise NotThere(f"the folder of {path} is deleted again and again")
+
+    def stream(self, path: StorePath) -> StreamedFile:
+        """Begin a file that is sent in parts; its name has it from the beginning on.
+
+        Raises AlreadyThere when a folder has this name, or a file the name of a folder above.
+        """
+        there = self._place(path)
+        for _ in range(_TRIES):
+            # The inner one first: a folder that is deleted meanwhile is made once more.
+            with in_our_words(path), suppress(FileNotFoundError):
+                make_folders(there.parent)
+                return LocalStream(path, there, begin(there))
         raise NotThere(f"the folder of {path} is deleted again and again")
 
     def move_file(self, source: StorePath, destination: StorePath, etag: ETag) -> None:

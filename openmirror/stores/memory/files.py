@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from threading import Lock
 
 from openmirror.errors import AlreadyThere, ConditionFailed, NotThere, WrongRequest
-from openmirror.ports import ABSENT, Absent, Clock, Content, Entry, Listing
+from openmirror.ports import ABSENT, Absent, Clock, Content, Entry, Listing, StreamedFile
 from openmirror.protocol.names import ETag, Incarnation
 from openmirror.table.layout import StorePath
 
@@ -111,6 +112,12 @@ class MemoryStore:
         It is what `touch` or `rsync --times` would leave.
         """
         return self._write(path, data, None, modified or self._clock())
+
+    def stream(self, path: StorePath) -> StreamedFile:
+        """Begin a file that is sent in parts; nothing is there before it is finished."""
+        with self._lock:
+            _split(path)
+        return _MemoryStream(self, path)
 
     def make_folder(self, path: StorePath) -> None:
         """Make a folder, and those above it, unless it is there; raises AlreadyThere on a file."""
@@ -224,6 +231,34 @@ class MemoryStore:
         self._known[path] = folder
         for name, child in folder.folders.items():
             self._learn(f"{path}/{name}", child)
+
+
+class _MemoryStream:
+    """A StreamedFile of a MemoryStore."""
+
+    def __init__(self, store: MemoryStore, path: StorePath) -> None:
+        self._store = store
+        self._path = path
+        self._body = bytearray()
+        self._etag: ETag | None = None
+
+    def append(self, data: bytes | memoryview) -> None:
+        """Keep the next part."""
+        self._body += data
+
+    def finish(self, tail: bytes) -> ETag:
+        """Write all parts and `tail`; raises NotThere when what was finished before is gone."""
+        try:
+            self._etag = self._store.write(self._path, bytes(self._body) + tail, self._etag)
+        except ConditionFailed as error:
+            raise NotThere(f"{self._path} is no longer the file that was sent") from error
+        return self._etag
+
+    def discard(self) -> None:
+        """Delete what was finished, unless it was moved or replaced."""
+        with suppress(NotThere):
+            if self._store.read(self._path, 0, 0).etag == self._etag:
+                self._store.delete_file(self._path)
 
 
 def _entries(folder: _Folder) -> tuple[Entry, ...]:

@@ -15,11 +15,11 @@ import pytest
 from psycopg.rows import dict_row
 from psycopg.types.json import set_json_loads
 
-from openmirror.cdc.capture.settings import DatabaseUrl
 from openmirror.cdc.connector_templates import ConnectorKind, as_mapping, template
 from openmirror.cdc.kafka.brokers import Brokers
 from openmirror.cdc.kafka.client_config import client_config
 from openmirror.cdc.kafka.topic_source import TopicSource
+from openmirror.cdc.postgresql.settings import DatabaseUrl
 from openmirror.errors import Unavailable
 from openmirror.protocol.rows import Marker
 from openmirror.protocol.streams import StopCode

@@ -13,18 +13,16 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from openmirror.cdc.relay.document import SharedDocument
 from openmirror.cdc.relay.relay import Relay, RelayOptions
 from openmirror.protocol.rows import EXTENSIONS
 from openmirror.publishing.tidying import STAGED
 from openmirror.stores.local.store import LocalStore
 from openmirror.table.layout import name_of
-from tests.cdc.relay.sources import Event, Mark, Rows, Stream, begun, ended
+from tests.cdc.relay.sources import Event, Rows, Stream
 from tests.harness.stores import Call, WatchedStore
 from tests.publishing.zones import ZONE
 
 STREAM = "shop"
-NUMBER = "n1"
 BATCH = 4
 """Records of one batch: the two halves of the changed key are in two of them."""
 SURVIVED = 9
@@ -35,8 +33,12 @@ def _change(place: int, op: str, number: int, text: str | None = None, table: st
     return Event(table, op, number, text, (place, place), place)
 
 
+def _read(number: int, text: str) -> Event:
+    return Event("one", "r", number, text, (16, 16))
+
+
 _MOVED = Event("one", "d", 1, None, (12, 12), 12, pair="newkey")
-EVENTS: tuple[Event | Mark, ...] = (
+EVENTS: tuple[Event, ...] = (
     Event("one", "r", 1, "a"),
     Event("one", "r", 2, "b"),
     Event("two", "r", 9, "nine"),
@@ -49,12 +51,11 @@ EVENTS: tuple[Event | Mark, ...] = (
     _change(13, "d", 9, None, "two"),
     _change(14, "t", 0, None, "two"),
     _change(15, "c", 7, "seven", "two"),
-    begun(NUMBER),
-    Event("one", "r", 2, "B", snapshot="incremental"),
-    _change(16, "c", 6, "six"),
-    Event("one", "r", 5, "a", snapshot="incremental"),
-    ended(NUMBER),
-    _change(17, "u", 6, "SIX"),
+    # Its connector takes a new snapshot of one table.
+    _read(2, "B"),
+    _read(5, "a"),
+    _change(17, "c", 6, "six"),
+    _change(18, "u", 6, "SIX"),
 )
 HISTORY: dict[str, list[Rows]] = {
     "one": [
@@ -64,7 +65,9 @@ HISTORY: dict[str, list[Rows]] = {
         {1: "a", 2: "b", 3: "c"},
         {1: "a", 2: "B", 3: "c"},
         {2: "B", 3: "c", 5: "a"},
-        # The snapshot, which has no row 3, and what came with it.
+        # The snapshot, which has no row 3.
+        {2: "B"},
+        {2: "B", 5: "a"},
         {2: "B", 5: "a", 6: "six"},
         {2: "B", 5: "a", 6: "SIX"},
     ],
@@ -79,8 +82,6 @@ HISTORY: dict[str, list[Rows]] = {
     ],
 }
 """What each table holds, one state after the other."""
-WANTED_AT = 12
-"""Before this record somebody asks for a new snapshot of a table."""
 
 
 def _staged(call: Call) -> bool:
@@ -126,25 +127,13 @@ def main(root: Path, point: str, count: int, how: signal.Signals = signal.SIGKIL
     made = relay(root, watch, stream)
     made.open()
     while True:
-        at = made.document.complete_to
-        # It is asked for once; whoever comes later finds it in the document, or landed.
-        if at >= WANTED_AT and not (root / "wanted").exists():
-            _want_snapshot(root)
-            made.step()
-        elif not made.step().records:
+        if not made.step().records:
             return SURVIVED if point != "never" else 0
 
 
 def ends(root: Path, point: str, count: int, how: signal.Signals) -> None:
     """What a process of its own runs."""
     sys.exit(main(root, point, count, how))
-
-
-def _want_snapshot(root: Path) -> None:
-    shared = SharedDocument.of_any(LocalStore(root), ZONE, STREAM)
-    table = next(path for path in shared.now.tables if path.table == "one")
-    shared.change(lambda there: there.wanting(table, NUMBER))
-    (root / "wanted").touch()
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ from openmirror.stores.memory.work import MemoryWorkQueue
 from openmirror.table.layout import StorePath, join
 from openmirror.wiring import root_ports
 from openmirror.wiring.local import utc_now
-from tests.cdc.relay.killed import BATCH, EVENTS, HISTORY, POINTS, STREAM, SURVIVED, WANTED_AT
+from tests.cdc.relay.killed import BATCH, EVENTS, HISTORY, POINTS, STREAM, SURVIVED
 from tests.cdc.relay.sources import Stream
 from tests.harness.paper import PaperEngine
 from tests.harness.stores import Call, WatchedStore
@@ -43,8 +43,6 @@ from tests.spark_accounts import applied
 
 PATIENCE = 30.0
 MIRROR = "sales"
-SENT = EVENTS[:WANTED_AT]
-"""A topic is asked for no snapshot."""
 
 
 class Topic(Stream):
@@ -79,7 +77,7 @@ class Killer:
 @contextmanager
 def runner(root: Path, killer: Killer) -> Iterator[Runner]:
     """As `wiring.runner`, but for what the module says."""
-    topic = Topic(events=[*SENT])
+    topic = Topic(events=[*EVENTS])
 
     def ports(settings: Settings, *given: Any) -> RootPorts:
         made = root_ports(settings, *given)
@@ -100,7 +98,7 @@ def runner(root: Path, killer: Killer) -> Iterator[Runner]:
         "openmirror.wiring.runner.work_queue": lambda _: MemoryWorkQueue(utc_now),
         "openmirror.wiring.topics.cluster_of": lambda *_: cluster,
         "openmirror.wiring.topics.topic_source": topic_source,
-        "openmirror.wiring.cdc.Decoder": lambda *_: topic,
+        "openmirror.wiring.relays.Decoder": lambda *_: topic,
     }
     settings = Settings.load(
         {},
@@ -125,7 +123,7 @@ def is_done(root: Path) -> bool:
         document = read_document(ports.store.read(path).data, path)
     except NotThere:
         return False
-    return document.complete_to == len(SENT) and all(
+    return document.complete_to == len(EVENTS) and all(
         applied(ports, TableFolder(MIRROR, path)) == numbers(ports.store, folder)
         for path, folder in folders()
     )

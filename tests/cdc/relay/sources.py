@@ -18,7 +18,6 @@ from openmirror.cdc.decoded import (
     UndecodableRecord,
 )
 from openmirror.cdc.records import RECORDS
-from openmirror.cdc.snapshot_marks import NOTIFICATIONS
 from openmirror.cdc.stops import EventsLost
 from openmirror.formats.arrow_types import arrow_type
 from openmirror.protocol.schema import ColumnType
@@ -59,38 +58,12 @@ class Event:
     database: str = "db"
 
 
-@dataclass(frozen=True)
-class Mark:
-    """A record in which the connector says what became of a new snapshot."""
-
-    number: str
-    type: str
-    status: str | None = None
-
-    def as_value(self) -> bytes:
-        payload = {
-            "id": self.number,
-            "type": self.type,
-            "aggregate_type": "Incremental Snapshot",
-            "additional_data": {"connector_name": "shop", "status": self.status},
-        }
-        return json.dumps({"schema": {}, "payload": payload}).encode()
-
-
-def begun(number: str) -> Mark:
-    return Mark(number, "STARTED")
-
-
-def ended(number: str, status: str = "SUCCEEDED") -> Mark:
-    return Mark(number, "TABLE_SCAN_COMPLETED", status)
-
-
 @dataclass
 class Stream:
     """A stream in memory: what was sent into it, with the offsets that it got."""
 
     identity: StreamIdentity = field(default_factory=lambda: StreamIdentity("0" * 32))
-    events: list[Event | Mark | None] = field(default_factory=list)
+    events: list[Event | None] = field(default_factory=list)
     """None is a record about no row."""
     earliest: Offset = START
     reads: list[Offset] = field(default_factory=list)
@@ -110,17 +83,9 @@ class Stream:
         if start < self.earliest:
             raise EventsLost(f"{start} is gone")
         self.reads.append(start)
-        offsets = range(start, min(len(self.events), start + most_records))
-        marks = {o: one for o in offsets if isinstance(one := self.events[o], Mark)}
         rows = [
-            {
-                "offset": o,
-                "topic": NOTIFICATIONS if o in marks else "s.t",
-                "key": None,
-                "value": marks[o].as_value() if o in marks else None,
-                "headers": [],
-            }
-            for o in offsets
+            {"offset": offset, "topic": "s.t", "key": None, "value": None, "headers": []}
+            for offset in range(start, min(len(self.events), start + most_records))
         ]
         return pa.Table.from_pylist(rows, RECORDS)
 
@@ -134,7 +99,6 @@ class Stream:
         undecodable, others = [], 0
         for offset in records.column("offset").to_pylist():
             event = self.events[offset]
-            assert not isinstance(event, Mark), "it says nothing of rows"
             if event is None:
                 others += 1
                 continue

@@ -44,9 +44,7 @@ class Site:
     def land(self, choice: TableChoice, *events: Event, many: int = 1000) -> list[BatchReport]:
         """By a new relay; what it reported."""
         self.stream.events += events
-        options = RelayOptions(
-            most_records=many, idle_seconds=0, takes=EXTENSIONS, own_snapshots=False
-        )
+        options = RelayOptions(most_records=many, idle_seconds=0, takes=EXTENSIONS)
         decode = with_choice(self.stream.decode, choice)
         self.relay = Relay(self.store, ZONE, "shop", self.stream, decode, options)
         self.relay.open()

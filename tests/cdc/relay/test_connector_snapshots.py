@@ -38,9 +38,7 @@ def change(place: int, op: str, number: int, text: str | None = None, **more: ob
 
 def landed(store: FileStore, stream: Stream, batch: int, *, takes: bool = True) -> Relay:
     """All of it, by batches of so many records."""
-    options = RelayOptions(
-        most_records=batch, takes=EXTENSIONS if takes else frozenset(), own_snapshots=False
-    )
+    options = RelayOptions(most_records=batch, takes=EXTENSIONS if takes else frozenset())
     made = Relay(store, ZONE, "shop", stream, stream.decode, options)
     made.open()
     while made.step().records:
@@ -159,17 +157,13 @@ def test_a_log_that_begins_anew_without_a_snapshot_stops_the_table(batch: int) -
     assert states(store)[-1] == {1: "b", 2: "c"}
 
 
-def test_another_log_is_followed_among_rows_that_are_whole() -> None:
+def test_changes_of_another_log_are_in_doubt() -> None:
     def at(place: int, ts: int) -> SourceChange:
         return SourceChange("u", str(place), SourcePlace(None, (place,)), ts)
 
     seen = new_changes(SeenChanges(), [at(100, 100), at(110, 110)]).seen
     found = new_changes(seen, [at(110, 110), at(40, 500), at(41, 501), at(40, 500)])
     assert (found.is_new, found.doubt) == ([False], ReplayDoubt.OTHER_LOG)
-    found = new_changes(
-        seen, [at(110, 110), at(40, 500), at(41, 501), at(40, 500)], through_logs=True
-    )
-    assert (found.is_new, found.doubt) == ([False, True, True, False], None)
 
 
 def test_not_emptying_the_table_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,8 +13,8 @@ from openmirror.settings import Settings
 from openmirror.table import layout
 from openmirror.table.layout import StorePath
 from openmirror.wiring import root_ports
-from tests.cdc.relay.killed import HISTORY, SURVIVED
-from tests.cdc.relay.killed_runner import MIRROR, PATIENCE, SENT, TableFolder, applied, folders
+from tests.cdc.relay.killed import EVENTS, HISTORY, SURVIVED
+from tests.cdc.relay.killed_runner import MIRROR, PATIENCE, TableFolder, applied, folders
 from tests.cdc.relay.test_relay import assert_follows, document
 from tests.publishing.zones import ZONE, numbers
 
@@ -44,10 +44,9 @@ def test_each_that_is_killed_is_followed_by_one_that_goes_on(tmp_path: Path) -> 
     assert ended(tmp_path, "never", 1) == 0
     assert_applied_in_order(tmp_path)
     ports = root_ports(Settings.load({}, {"root": str(tmp_path)}))
-    assert document(ports.store).complete_to == len(SENT)
+    assert document(ports.store).complete_to == len(EVENTS)
     for path, folder in folders():
-        history = HISTORY[path.table]
-        assert_follows(ports.store, path, history[:6] if path.table == "one" else history)
+        assert_follows(ports.store, path, HISTORY[path.table])
         landed = numbers(ports.store, folder)
         assert len(landed) > 1
         assert applied(ports, TableFolder(MIRROR, path)) == landed

@@ -27,9 +27,7 @@ def change(place: int, op: str, number: int, text: str | None = None, **more: ob
 
 def landed(store: FileStore, stream: Stream, *, lineage: bool) -> None:
     decode = with_lineage(stream.decode) if lineage else stream.decode
-    made = Relay(
-        store, ZONE, "shop", stream, decode, RelayOptions(takes=EXTENSIONS, own_snapshots=False)
-    )
+    made = Relay(store, ZONE, "shop", stream, decode, RelayOptions(takes=EXTENSIONS))
     made.open()
     while made.step().records:
         pass

@@ -1,1 +1,0 @@
-"""Capturing: a process that reads a database's log, by Debezium, into a spool of this machine."""

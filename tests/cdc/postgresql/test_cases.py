@@ -1,0 +1,105 @@
+"""Cases of types, keys, names and statements, all in one database and in one run.
+
+Each table is exact in the end, or it stops alone, by column, reason and remedy. Each remedy is then
+followed word for word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from openmirror.cdc.postgresql.settings import columns_of
+from openmirror.protocol.names import TablePath
+from standins.postgres import postgres_server
+from standins.postgres_versions import VERSIONS, programs_of
+from tests.cdc.postgresql.case_facts import CASES, outcome_of
+from tests.cdc.postgresql.case_run import CaseRun, case_run
+from tests.cdc.postgresql.selected import canonical_rows, differences
+from tests.zone import Mirror, Zone, read_delta
+
+_NOT_FOR_DELTA_RS = frozenset({"a%41", "a\\b"})
+"""Tables in whose folders delta-rs finds no file; Spark reads them."""
+_SETTINGS = {"max_prepared_transactions": "10"}
+_NOT_IN = {"14": {"dml_statements"}}
+"""Cases that a version does not know: MERGE."""
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CaseRun]:
+    root = tmp_path_factory.mktemp("cases")
+    with postgres_server(_SETTINGS) as server, case_run(server, root, CASES) as found:
+        yield found
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_each_table_is_exact_or_stops_alone(run: CaseRun, case: str) -> None:
+    assert not run.first[case], "\n".join(run.first[case])
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_another_start_changes_nothing(run: CaseRun, case: str) -> None:
+    assert not run.again[case], "\n".join(run.again[case])
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_remedy_of_each_stop_works(run: CaseRun, case: str) -> None:
+    assert not run.remedied[case], "\n".join(run.remedied[case])
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("version", VERSIONS)
+def test_each_version_gives_the_same(
+    tmp_path_factory: pytest.TempPathFactory, version: str
+) -> None:
+    cases = [case for case in CASES if case not in _NOT_IN.get(version, ())]
+    root = tmp_path_factory.mktemp("cases")
+    with (
+        postgres_server(_SETTINGS, programs_of(version)) as server,
+        case_run(server, root, cases) as run,
+    ):
+        wrong = [
+            f"{case}: {problem}"
+            for problems in (run.first, run.again, run.remedied)
+            for case in cases
+            for problem in problems[case]
+        ]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.soak
+def test_delta_tables_have_what_the_source_has(run: CaseRun, spark: SparkSession) -> None:
+    mirror = Mirror(Zone(run.root), spark)
+    mirror.reconcile_all()
+    reasons, settings, found = run.stream.reasons(), run.stream.settings, []
+    for case in run.cases:
+        for table in run.source.tables(case):
+            title, path = f"{case}.{table}", TablePath(case, table)
+            if title in reasons:
+                continue
+            left_out = outcome_of(case, table, run.source.version).left_out
+            selected = run.source.select(
+                *(case, table),
+                as_text=columns_of(settings.as_text, title),
+                without=[*left_out, *columns_of(settings.without_columns, title)],
+            )
+            if not selected.rows and not run.stream.landed_files(path):
+                continue
+            rows = [
+                {name.lower(): value for name, value in row.items()}
+                for row in _delta_rows(mirror, path)
+            ]
+            problems = differences(selected.rows, canonical_rows(selected.columns, rows))
+            found += [f"{title}: {problem}" for problem in problems]
+    assert not found, "\n".join(found)
+
+
+def _delta_rows(mirror: Mirror, path: TablePath) -> list[dict[str, object]]:
+    place = mirror.delta_path(str(path))
+    if path.table not in _NOT_FOR_DELTA_RS:
+        return read_delta(place)
+    table: pa.Table = mirror.spark.read.format("delta").load(str(place)).toArrow()
+    return table.to_pylist()
