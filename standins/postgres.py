@@ -33,7 +33,7 @@ _SETTINGS = {
 }
 
 
-@dataclass
+@dataclass(kw_only=True)
 class PostgresServer:
     """A server that runs, or is stopped for a while; the superuser's name is `owner`."""
 
@@ -127,7 +127,9 @@ def postgres_server(
         settings = {**_SETTINGS, "port": str(free_port()), "unix_socket_directories": str(folder)}
         settings |= more or {}
         url = DatabaseUrl("127.0.0.1", int(settings["port"]), "postgres", "owner", PASSWORD)
-        server = PostgresServer(url, folder, programs, user, settings)
+        server = PostgresServer(
+            url=url, folder=folder, programs=programs, user=user, settings=settings
+        )
         try:
             server.start()
             yield server

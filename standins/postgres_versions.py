@@ -47,13 +47,13 @@ VERSIONS = tuple(_VERSIONS)
 
 def programs_of(version: str) -> Path:
     """Return the folder of a version's programs, which are fetched once and kept in the cache."""
-    release, digest = _VERSIONS[version]
+    release, checksum = _VERSIONS[version]
     kept = default_cache().parent / "postgresql"
     programs = kept / release / "native" / "bin"
     if not programs.exists():
         kept.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=kept) as folder:
-            unpacked = _unpacked(_packed(release, Path(folder)), digest, Path(folder))
+            unpacked = _unpacked(_packed(release, Path(folder)), checksum, Path(folder))
             with suppress(OSError):  # another process has fetched it meanwhile
                 unpacked.rename(kept / release)
     return programs
@@ -79,9 +79,9 @@ def _packed(release: str, folder: Path) -> Path:
     return package
 
 
-def _unpacked(package: Path, digest: str, folder: Path) -> Path:
+def _unpacked(package: Path, checksum: str, folder: Path) -> Path:
     found = base64.b64encode(hashlib.sha512(package.read_bytes()).digest()).decode()
-    if found != digest:
+    if found != checksum:
         raise RuntimeError(f"{package.name} is not the package that was expected: {found}")
     with tarfile.open(package) as archive:
         archive.extractall(folder, filter="data")

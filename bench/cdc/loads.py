@@ -37,9 +37,9 @@ def names(tables: int) -> list[str]:
 def make(connection: psycopg.Connection, tables: int, rows: int) -> None:
     """Tables with so many rows each, of transaction 0."""
     for name in names(tables):
-        connection.execute(f"CREATE TABLE {name} ({COLUMNS})")  # type: ignore[call-overload]
+        connection.execute(f"CREATE TABLE {name} ({COLUMNS})")
         connection.execute(
-            f"INSERT INTO {name} SELECT {_ROW} FROM generate_series(0, {rows - 1}) n"  # type: ignore[call-overload]
+            f"INSERT INTO {name} SELECT {_ROW} FROM generate_series(0, {rows - 1}) n"
         )
 
 
@@ -62,7 +62,7 @@ def steady(
         name = chosen[number % tables]
         start = (number * 10) % (rows - 10)
         connection.execute(
-            f"UPDATE {name} SET n = {number}, text = 'changed by ' || {number} "  # type: ignore[call-overload]
+            f"UPDATE {name} SET n = {number}, text = 'changed by ' || {number} "
             f"WHERE id BETWEEN {start} AND {start + 9}"
         )
         done.add(name, number)
@@ -75,7 +75,7 @@ def burst(connection: psycopg.Connection, tables: int, times: int, behind: int) 
     done = Committed()
     for number in range(behind + 1, behind + times + 1):
         for name in names(tables):
-            connection.execute(f"UPDATE {name} SET n = {number}, price = {number}")  # type: ignore[call-overload]
+            connection.execute(f"UPDATE {name} SET n = {number}, price = {number}")
             done.add(name, number)
     return done
 
@@ -92,7 +92,7 @@ def insert_eight(connection: psycopg.Connection, rows: int) -> None:
     for first in range(1, rows + 1, _A_TRANSACTION):
         last = min(rows, first + _A_TRANSACTION - 1)
         connection.execute(
-            f"INSERT INTO {EIGHT} SELECT g, 'name ' || g, md5(g::text), g / 100.0, "  # type: ignore[call-overload]
+            f"INSERT INTO {EIGHT} SELECT g, 'name ' || g, md5(g::text), g / 100.0, "
             "'2024-01-01'::timestamp + g * interval '1 second', g % 2 = 0, g * 1.5, g % 1000 "
             f"FROM generate_series({first}, {last}) g"
         )
@@ -103,5 +103,5 @@ def update_eight(connection: psycopg.Connection, rows: int) -> None:
     for first in range(1, rows + 1, _A_TRANSACTION):
         last = min(rows, first + _A_TRANSACTION - 1)
         connection.execute(
-            f"UPDATE {EIGHT} SET i = i + 1, a = a || '.' WHERE id BETWEEN {first} AND {last}"  # type: ignore[call-overload]
+            f"UPDATE {EIGHT} SET i = i + 1, a = a || '.' WHERE id BETWEEN {first} AND {last}"
         )

@@ -58,7 +58,7 @@ def reading_rates(changes: int, folder: Path) -> ReadingRates:
     ):
         loads.make_eight(connection)
         copy.execute(loads.EIGHT_TABLE)
-        connection.execute(f"CREATE PUBLICATION {loads.EIGHT} FOR TABLE {loads.EIGHT}")  # type: ignore[call-overload]
+        connection.execute(f"CREATE PUBLICATION {loads.EIGHT} FOR TABLE {loads.EIGHT}")
         rates = ReadingRates({}, {})
         for name, block in (
             (OURS, _ours(url, connection, folder)),
@@ -68,7 +68,7 @@ def reading_rates(changes: int, folder: Path) -> ReadingRates:
             with block as reader:
                 rates.inserts[name] = _rate(connection, reader, loads.insert_eight, changes)
                 rates.updates[name] = _rate(connection, reader, loads.update_eight, changes)
-            connection.execute(f"TRUNCATE {loads.EIGHT}")  # type: ignore[call-overload]
+            connection.execute(f"TRUNCATE {loads.EIGHT}")
         return rates
 
 
@@ -83,8 +83,8 @@ def _rate(
         write(connection, changes)
         row = connection.execute("SELECT pg_current_wal_insert_lsn()::text").fetchone()
         # A slot is confirmed up to a commit that it has something of: there is one behind the LSN.
-        connection.execute(f"INSERT INTO {loads.EIGHT} (id) VALUES (-1)")  # type: ignore[call-overload]
-        connection.execute(f"DELETE FROM {loads.EIGHT} WHERE id = -1")  # type: ignore[call-overload]
+        connection.execute(f"INSERT INTO {loads.EIGHT} (id) VALUES (-1)")
+        connection.execute(f"DELETE FROM {loads.EIGHT} WHERE id = -1")
         began = time.perf_counter()
     assert row is not None
     reader.wait(row[0])
@@ -138,20 +138,20 @@ def _subscription(
 
     @contextmanager
     def halted() -> Iterator[None]:
-        copy.execute(f"ALTER SUBSCRIPTION {name} DISABLE")  # type: ignore[call-overload]
+        copy.execute(f"ALTER SUBSCRIPTION {name} DISABLE")
         yield
-        copy.execute(f"ALTER SUBSCRIPTION {name} ENABLE")  # type: ignore[call-overload]
+        copy.execute(f"ALTER SUBSCRIPTION {name} ENABLE")
 
     try:
         yield _Reader(halted, lambda lsn: _wait(connection, _CONFIRMED, name, lsn))
     finally:
-        copy.execute(f"DROP SUBSCRIPTION {name}")  # type: ignore[call-overload]
+        copy.execute(f"DROP SUBSCRIPTION {name}")
 
 
 def _wait(connection: psycopg.Connection, query: str, *given: str) -> None:
     ends = time.monotonic() + _PATIENCE
     while True:
-        row = connection.execute(query, given).fetchone()  # type: ignore[call-overload]
+        row = connection.execute(query, given).fetchone()
         if row and row[0]:
             return
         if time.monotonic() > ends:

@@ -87,6 +87,8 @@ class StopReason:
 _VERSION = 1
 _OF_A_LOG = 2
 """The version of a document whose stream is a database's own log."""
+_MOST_TO_INDENT = 1000
+"""Tables of a document that is still indented, for people."""
 
 
 @dataclass(frozen=True)
@@ -249,21 +251,30 @@ class StreamDocument:
 
     def resumed(self, *paths: TablePath) -> Self:
         """Tables go on."""
-        return replace(self, stopped={p: s for p, s in self.stopped.items() if p not in paths})
+        gone = frozenset(paths)
+        return replace(self, stopped={p: s for p, s in self.stopped.items() if p not in gone})
 
     def wanting(self, path: TablePath, number: str) -> Self:
         """A new snapshot of a table is asked for; one that is already keeps its number."""
-        if path in self.resnapshots:
-            return self
-        return replace(self, resnapshots={**self.resnapshots, path: Resnapshot(number)})
+        return self.wanting_all({path: number})
 
-    def begun(self, number: str, since: Offset) -> Self:
-        """The rows of a snapshot begin here; of one that began before they do not."""
+    def wanting_all(self, numbers: Mapping[TablePath, str]) -> Self:
+        """Return the document that asks for snapshots; one that it asks for keeps its number."""
+        new = {path: Resnapshot(number) for path, number in numbers.items()}
+        return replace(self, resnapshots={**new, **self.resnapshots}) if new else self
+
+    def begun(self, since: Mapping[str, Offset]) -> Self:
+        """Return the document with where the rows of snapshots begin, by their numbers.
+
+        A snapshot that began before keeps its beginning.
+        """
         found = {
-            path: replace(one, since=since) if one.number == number and one.since is None else one
+            path: replace(one, since=since[one.number])
+            if one.number in since and one.since is None
+            else one
             for path, one in self.resnapshots.items()
         }
-        return replace(self, resnapshots=found)
+        return replace(self, resnapshots=found) if since else self
 
     def failed(self, number: str, anew: str) -> Self:
         """Rows of a snapshot are missing: it is asked for once more, by another number."""
@@ -290,7 +301,8 @@ class StreamDocument:
 
     def without_resnapshots(self, *paths: TablePath) -> Self:
         """Return the document once these snapshots have landed, or are given up."""
-        left = {p: one for p, one in self.resnapshots.items() if p not in paths}
+        gone = frozenset(paths)
+        left = {p: one for p, one in self.resnapshots.items() if p not in gone}
         return replace(self, resnapshots=left)
 
     def as_json(self) -> bytes:
@@ -322,7 +334,11 @@ class StreamDocument:
         }
         if self.log is not None:
             document["log"] = self.log.as_json()
-        return json.dumps(document, indent=2, ensure_ascii=False).encode()
+        # Python's encoder of indented JSON takes ten times as long.
+        indent = 2 if len(self.tables) + len(self.resnapshots) < _MOST_TO_INDENT else None
+        text = json.dumps(document, indent=indent, ensure_ascii=False)
+        # A byte of the source that is no text, such as of an enum's label, becomes JSON's escape.
+        return text.encode(errors="backslashreplace")
 
     @classmethod
     def from_json(cls, content: bytes) -> Self:

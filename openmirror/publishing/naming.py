@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from openmirror.errors import NotThere, PublishRefused
 from openmirror.ports import FileStore
 from openmirror.protocol.names import (
     SCHEMA_SUFFIX,
     TableArgument,
+    TableName,
     TablePath,
     fold_case,
     is_reserved,
@@ -78,17 +80,25 @@ def need_own_name(store: FileStore, zone: StorePath, path: TablePath, default_sc
     and so are names that differ in case only (PROTOCOL §2.2).
     """
     wanted = table_name(path, default_schema)
-    for other in _folders(store, zone, wanted.folded.schema, default_schema):
-        if other != path and table_name(other, default_schema).folded == wanted.folded:
-            detail = f"{other} and {path} would feed one table, {wanted}"
+    others = table_folders(store, zone, wanted.folded.schema, default_schema)
+    need_no_other(
+        path, [o for o in others if table_name(o, default_schema).folded == wanted.folded], wanted
+    )
+
+
+def need_no_other(path: TablePath, folders: Iterable[TablePath], table: TableName) -> None:
+    """Raise PublishRefused where one of the folders that feed a table is not `path`."""
+    for other in folders:
+        if other != path:
+            detail = f"{other} and {path} would feed one table, {table}"
             remedy = f"Publish into {other}, which is there, or drop it first."
             raise PublishRefused(Broken(Code.TABLE_NAME_COLLISION, detail, remedy), "2.2")
 
 
-def _folders(
+def table_folders(
     store: FileStore, zone: StorePath, schema: str, default_schema: str
 ) -> list[TablePath]:
-    """Table folders that are there and feed tables of one schema."""
+    """Return the table folders that are there and feed tables of one case-folded schema."""
     found = []
     for name in _subfolders(store, zone):
         if name.endswith(SCHEMA_SUFFIX):

@@ -17,9 +17,9 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
 from openmirror.cdc.postgresql.texts import bytes_of, with_bytes
-from openmirror.cdc.postgresql.types import Form, Reading
+from openmirror.cdc.postgresql.types import TextForm, TypeReading
 
-_NUMBERS = (Form.INTEGER, Form.FLOAT, Form.DECIMAL, Form.DIGITS)
+_NUMBERS = (TextForm.INTEGER, TextForm.FLOAT, TextForm.DECIMAL, TextForm.DIGITS)
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?\Z")
 _BOOLEANS: Final[Mapping[str, str]] = {"t": "true", "f": "false"}
 _OPEN, _CLOSE = "{", "}"
@@ -29,7 +29,7 @@ class ArrayRefused(ValueError):
     """An array that has no form in JSON; the message says why, without its elements."""
 
 
-def json_of_array(text: str, element: Reading, delimiter: str = ",") -> str:
+def json_of_array(text: str, element: TypeReading, delimiter: str = ",") -> str:
     """Return one array as JSON.
 
     Raises:
@@ -69,7 +69,7 @@ def json_of_array(text: str, element: Reading, delimiter: str = ",") -> str:
     return "".join(out)
 
 
-def plain_arrays(texts: pa.Array, element: Reading, delimiter: str) -> pa.Array | None:
+def plain_arrays(texts: pa.Array, element: TypeReading, delimiter: str) -> pa.Array | None:
     """Return arrays of numbers or booleans as JSON, all at once.
 
     Args:
@@ -82,7 +82,7 @@ def plain_arrays(texts: pa.Array, element: Reading, delimiter: str) -> pa.Array 
     """
     if delimiter != ",":
         return None
-    if element.form is Form.BOOLEAN:
+    if element.form is TextForm.BOOLEAN:
         allowed = b"{},tfNUL"
     elif element.form in _NUMBERS:
         allowed = b"{},0123456789+-.eENUL"
@@ -96,7 +96,7 @@ def plain_arrays(texts: pa.Array, element: Reading, delimiter: str) -> pa.Array 
     arrays = with_bytes(texts, swap[content])
     if (content == ord("N")).any():
         arrays = pc.replace_substring(arrays, "NULL", "null")
-    if element.form is Form.BOOLEAN:
+    if element.form is TextForm.BOOLEAN:
         for short, long in _BOOLEANS.items():
             arrays = pc.replace_substring(arrays, short, long)
     return arrays
@@ -117,16 +117,16 @@ def _tokens(delimiter: str) -> re.Pattern[str]:
     return re.compile(f"[{{}}]|{mark}|{quoted}|{bare}", re.DOTALL)
 
 
-def _element(word: str, element: Reading) -> str:
+def _element(word: str, element: TypeReading) -> str:
     if word.startswith('"'):
         word = word[1:-1]
         if "\\" in word:
             word = re.sub(r"\\(.)", r"\1", word, flags=re.DOTALL)
     elif word == "NULL":
         return "null"
-    if element.form is Form.JSON:
+    if element.form is TextForm.JSON:
         return word
-    if element.form is Form.BOOLEAN and word in _BOOLEANS:
+    if element.form is TextForm.BOOLEAN and word in _BOOLEANS:
         return _BOOLEANS[word]
     if element.form in _NUMBERS and _NUMBER.match(word):
         return word

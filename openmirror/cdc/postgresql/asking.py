@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from openmirror.cdc.postgresql.connecting import Connection
+from openmirror.cdc.postgresql.connecting import DatabaseConnection
 from openmirror.cdc.postgresql.definitions import Oid, ReplicaIdentity
 from openmirror.cdc.postgresql.publication import PublicationFacts, ask_publication
 from openmirror.cdc.postgresql.slots import SlotFacts, ask_slot
@@ -138,7 +138,7 @@ class DatabaseFacts:
     """In the order of their names."""
 
 
-def ask(connection: Connection, slot: str) -> DatabaseFacts:
+def ask(connection: DatabaseConnection, slot: str) -> DatabaseFacts:
     """Ask for everything at once; `slot` is the name of the slot and of the publication."""
     return DatabaseFacts(
         ask_server(connection),
@@ -148,14 +148,14 @@ def ask(connection: Connection, slot: str) -> DatabaseFacts:
     )
 
 
-def ask_server(connection: Connection) -> ServerFacts:
+def ask_server(connection: DatabaseConnection) -> ServerFacts:
     """Return the server's facts."""
     row = connection.execute(_SERVER).fetchone()
     assert row is not None
     return ServerFacts(**row)
 
 
-def ask_tables(connection: Connection) -> tuple[TableFacts, ...]:
+def ask_tables(connection: DatabaseConnection) -> tuple[TableFacts, ...]:
     """Return every table and view, whether it can be mirrored or not, in the order of names."""
     rows = connection.execute(_TABLES)
     return tuple(
@@ -163,7 +163,7 @@ def ask_tables(connection: Connection) -> tuple[TableFacts, ...]:
     )
 
 
-def ask_synchronous_names(connection: Connection) -> str:
+def ask_synchronous_names(connection: DatabaseConnection) -> str:
     """Return `synchronous_standby_names` as it is now. Every user may ask."""
     row = connection.execute(
         "SELECT current_setting('synchronous_standby_names') AS names"

@@ -10,15 +10,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from openmirror.cdc.postgresql.pgoutput import (
-    Begin,
-    Commit,
+    BeginMessage,
+    CommitMessage,
     LogicalMessage,
     MalformedMessage,
     Relation,
     Truncate,
     parse_message,
 )
-from openmirror.cdc.postgresql.places import Lsn, Place
+from openmirror.cdc.postgresql.places import LogPlace, Lsn
 from openmirror.cdc.postgresql.shapes import TableShape
 from openmirror.protocol.names import TablePath
 from openmirror.protocol.streams import StopReason
@@ -58,14 +58,14 @@ class Changes:
     """Where a transaction's messages begin, its commit's LSN and time (microseconds since 1970)."""
 
     @property
-    def first(self) -> Place:
+    def first(self) -> LogPlace:
         """The place of the first message."""
-        return Place(self.runs[0][1], self.numbers[0])
+        return LogPlace(self.runs[0][1], self.numbers[0])
 
     @property
-    def last(self) -> Place:
+    def last(self) -> LogPlace:
         """The place of the last message."""
-        return Place(self.runs[-1][1], self.numbers[-1])
+        return LogPlace(self.runs[-1][1], self.numbers[-1])
 
 
 @dataclass(frozen=True)
@@ -73,11 +73,11 @@ class Mark:
     """A message of ours that has come in the log."""
 
     name: str
-    place: Place
+    place: LogPlace
 
 
-@dataclass(frozen=True)
-class Batch:
+@dataclass(frozen=True, kw_only=True)
+class LogBatch:
     """What came of the log up to one place."""
 
     items: dict[TablePath, list[Changes | Mark]]
@@ -120,13 +120,13 @@ class Assembler:
         self._first_of = first_of
         self._relations: dict[bytes, ResolvedRelation | None] = {}
         self._open: dict[bytes, Changes] = {}
-        self._transaction: Begin | None = None
+        self._transaction: BeginMessage | None = None
         self._number = 0
         self._end = complete
         self._start_batch()
 
     @property
-    def transaction(self) -> Begin | None:
+    def transaction(self) -> BeginMessage | None:
         """The transaction that has begun and not ended; None between two."""
         return self._transaction
 
@@ -164,11 +164,11 @@ class Assembler:
                 self._other(frame, kind)
                 transaction = self._transaction
 
-    def cut(self) -> Batch:
+    def cut(self) -> LogBatch:
         """Return what came since the last cut."""
         for changes in self._open.values():
             self._put(changes)
-        batch = Batch(
+        batch = LogBatch(
             items=self._items,
             marks=tuple(self._marks),
             commits=tuple(self._commits),
@@ -212,9 +212,9 @@ class Assembler:
         if kind in _ROWS:
             raise MalformedMessage("a row came outside of a transaction")
         message = parse_message(frame[_HEAD:], self._encoding)
-        if isinstance(message, Begin):
+        if isinstance(message, BeginMessage):
             self._transaction, self._number = message, 0
-        elif isinstance(message, Commit):
+        elif isinstance(message, CommitMessage):
             self._commit(message)
         elif isinstance(message, Relation):
             self._relation(frame[26:30], message)
@@ -223,7 +223,7 @@ class Assembler:
         elif isinstance(message, LogicalMessage):
             self._message(message)
 
-    def _commit(self, message: Commit) -> None:
+    def _commit(self, message: CommitMessage) -> None:
         transaction = self._transaction
         if transaction is None:
             raise MalformedMessage("a commit came outside of a transaction")
@@ -238,7 +238,7 @@ class Assembler:
         before = self._open.pop(oid, None)
         if before is not None:
             self._put(before)
-        # The newest is the last, by which a transaction that cannot be sent is told.
+        # The newest is the last, by which a transaction that cannot be sent is informed.
         self._relations.pop(oid, None)
         self._relations[oid] = self._resolve(message)
 
@@ -275,7 +275,7 @@ class Assembler:
         if message.prefix != MARK_PREFIX or self._transaction is None:
             return
         name = message.content.decode("utf-8", "replace")
-        mark = Mark(name, Place(self._transaction.final, self._number))
+        mark = Mark(name, LogPlace(self._transaction.final, self._number))
         self._marks.append(mark)
         for path in self._first_of(name):
             for oid, changes in list(self._open.items()):

@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any, Self
 
-from openmirror.cdc.postgresql.connecting import Connection
+from openmirror.cdc.postgresql.connecting import DatabaseConnection
 from openmirror.cdc.postgresql.definitions import (
     ColumnDefinition,
     Oid,
@@ -148,7 +148,7 @@ def widened(xid: int, xmax: int) -> int:
     return wide + _WHOLE if xmax - wide > _HALF else wide
 
 
-def types_of(connection: Connection, oids: Iterable[Oid]) -> Types:
+def types_of(connection: DatabaseConnection, oids: Iterable[Oid]) -> Types:
     """Return the types of these OIDs and all that they are made of; one that is gone is missing."""
     found: dict[Oid, TypeFacts] = {}
     asked: set[Oid] = set()
@@ -162,19 +162,21 @@ def types_of(connection: Connection, oids: Iterable[Oid]) -> Types:
     return found
 
 
-def definition_of(connection: Connection, oid: Oid) -> TableDefinition | None:
+def definition_of(connection: DatabaseConnection, oid: Oid) -> TableDefinition | None:
     """Return one table as the catalogue has it; None for a table that is gone."""
     return definitions_of(connection, (oid,)).get(oid)
 
 
-def definitions_of(connection: Connection, oids: Collection[Oid]) -> Mapping[Oid, TableDefinition]:
+def definitions_of(
+    connection: DatabaseConnection, oids: Collection[Oid]
+) -> Mapping[Oid, TableDefinition]:
     """Return tables as the catalogue has them, all of one moment; one that is gone is missing."""
     rows = connection.execute(_TABLES, (sorted(oids),)).fetchall()
     by_table = groupby(rows, key=lambda row: row["oid"])
     return {oid: _definition(list(columns)) for oid, columns in by_table}
 
 
-def open_writers(connection: Connection, oids: Iterable[Oid]) -> frozenset[OpenWriter]:
+def open_writers(connection: DatabaseConnection, oids: Iterable[Oid]) -> frozenset[OpenWriter]:
     """Return the transactions that may have written to these tables or their children.
 
     Prepared transactions are among them; the transaction of `connection` itself is not.
@@ -183,14 +185,14 @@ def open_writers(connection: Connection, oids: Iterable[Oid]) -> frozenset[OpenW
     return frozenset(OpenWriter(**row) for row in rows)
 
 
-def snapshot_now(connection: Connection) -> Snapshot:
+def snapshot_now(connection: DatabaseConnection) -> Snapshot:
     """Return the snapshot that the connection's next statement sees, or its transaction sees."""
     row = connection.execute("SELECT pg_current_snapshot()::text AS now").fetchone()
     assert row is not None
     return Snapshot.parse(row["now"])
 
 
-def emit_mark(connection: Connection, prefix: str, content: str) -> Lsn:
+def emit_mark(connection: DatabaseConnection, prefix: str, content: str) -> Lsn:
     """Write a message into the log, and commit it unless a transaction is open.
 
     Returns where it stands. It comes in the stream at its transaction's place, to every reader of
@@ -203,7 +205,7 @@ def emit_mark(connection: Connection, prefix: str, content: str) -> Lsn:
     return parse_lsn(row["lsn"])
 
 
-def blocked_by(connection: Connection, pid: int, seconds: float = 0.0) -> bool:
+def blocked_by(connection: DatabaseConnection, pid: int, seconds: float = 0.0) -> bool:
     """Whether another process has waited so long for a lock that the backend `pid` holds."""
     row = connection.execute(_BLOCKED, (pid, seconds)).fetchone()
     assert row is not None

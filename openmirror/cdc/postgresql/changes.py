@@ -25,7 +25,7 @@ from openmirror.cdc.postgresql.row_spans import (
     Flags,
     Numbers,
     RowSpans,
-    Spans,
+    ValueSpans,
     row_spans,
 )
 from openmirror.cdc.postgresql.shapes import ShapeColumn, TableShape
@@ -178,7 +178,7 @@ class _Reader:
         stop = None if output.stop is None else (output.stop[0] + first, output.stop[1])
         return ChangeRows(table, pa.array(output.source + first), _ops(spans, output), stop)
 
-    def _filled(self, spans: RowSpans) -> Sequence[Spans]:
+    def _filled(self, spans: RowSpans) -> Sequence[ValueSpans]:
         """Return the new rows, with what they leave out taken from their old rows."""
         if not spans.old:
             return spans.new
@@ -192,7 +192,7 @@ class _Reader:
                 filled.append(new)
         return filled
 
-    def _changed_keys(self, spans: RowSpans, new: Sequence[Spans]) -> Flags:
+    def _changed_keys(self, spans: RowSpans, new: Sequence[ValueSpans]) -> Flags:
         """Return which messages are updates that change the text of a key."""
         changed = np.zeros(len(spans.operation), np.bool_)
         rows = np.flatnonzero(spans.has_old & (spans.operation == UPDATE))
@@ -228,8 +228,8 @@ class _Reader:
         self,
         messages: Sequence[bytes],
         column: ShapeColumn,
-        new: Spans,
-        old: Spans | None,
+        new: ValueSpans,
+        old: ValueSpans | None,
         spans: RowSpans,
         output: _Output,
     ) -> pa.Array:
@@ -273,7 +273,9 @@ def _rows(spans: RowSpans, is_changed: Flags) -> _Output:
     return _Output(source, is_old)
 
 
-def _in_rows(column: ShapeColumn, new: Spans, old: Spans | None, output: _Output) -> Spans:
+def _in_rows(
+    column: ShapeColumn, new: ValueSpans, old: ValueSpans | None, output: _Output
+) -> ValueSpans:
     """Return where the values of a column's rows lie."""
     rows, is_old = output.source, output.is_old
     found = new if output.is_plain and len(rows) == len(new.kind) else new.taken(rows)
@@ -281,10 +283,10 @@ def _in_rows(column: ShapeColumn, new: Spans, old: Spans | None, output: _Output
         return found
     if column.is_key:
         return old.taken(rows).where(is_old, found)
-    return Spans(np.where(is_old, NULL, found.kind), found.begin, found.end)
+    return ValueSpans(np.where(is_old, NULL, found.kind), found.begin, found.end)
 
 
-def _gathered(spans: RowSpans, values: Spans) -> pa.Array:
+def _gathered(spans: RowSpans, values: ValueSpans) -> pa.Array:
     """Return texts that lie anywhere in the messages, as one binary array."""
     count = len(values.kind)
     if count == 0:

@@ -1,6 +1,6 @@
-"""Connections to a database, with every setting that changes what it sends pinned.
+"""Connections to a database, with every setting that changes what it sends fixed.
 
-`ALTER ROLE`, `ALTER DATABASE` and the environment can set any of these; what is pinned here wins.
+`ALTER ROLE`, `ALTER DATABASE` and the environment can set any of these; what is fixed here wins.
 Text comes in the server's own encoding, because a conversion by the server fails as a whole for
 one name or value that it cannot convert.
 """
@@ -26,9 +26,9 @@ from openmirror.cdc.postgresql.encodings import UnknownEncoding, codec_of, decod
 from openmirror.cdc.postgresql.settings import DatabaseUrl
 from openmirror.errors import CannotStart
 
-Connection = psycopg.Connection[dict[str, Any]]
+DatabaseConnection = psycopg.Connection[dict[str, Any]]
 
-_PINNED = {
+_FIXED = {
     "DateStyle": "ISO,YMD",
     "IntervalStyle": "postgres",
     "TimeZone": "UTC",
@@ -55,7 +55,7 @@ _PINNED = {
     # Compiling a query over a large catalogue takes longer than running it.
     "jit": "off",
 }
-_PINNED_TO_SEND = {
+_FIXED_TO_SEND = {
     # A landing zone may be slow for longer than an operator's setting for standbys.
     "wal_sender_timeout": "60s",
 }
@@ -75,7 +75,7 @@ class ServerAway(CannotStart):
 
 
 @contextmanager
-def connected(url: DatabaseUrl, application: str = "openmirror") -> Iterator[Connection]:
+def connected(url: DatabaseUrl, application: str = "openmirror") -> Iterator[DatabaseConnection]:
     """Open a connection for a block; each statement is a transaction of its own.
 
     Errors of the database within the block are raised as `opened` raises its own.
@@ -87,11 +87,11 @@ def connected(url: DatabaseUrl, application: str = "openmirror") -> Iterator[Con
         raise failure(url, error) from error
 
 
-def opened(url: DatabaseUrl, application: str = "openmirror") -> Connection:
+def opened(url: DatabaseUrl, application: str = "openmirror") -> DatabaseConnection:
     """Open a connection that the caller closes; each statement is a transaction of its own.
 
     Text is sent in the server's own encoding. Columns of text types are decoded; bytes that are no
-    text become surrogates, which `is_unicode` tells. What COPY sends stays bytes.
+    text become surrogates, which `is_unicode` shows. What COPY sends stays bytes.
 
     Raises:
         CannotStart: The database lets the user not in.
@@ -99,12 +99,12 @@ def opened(url: DatabaseUrl, application: str = "openmirror") -> Connection:
     """
     try:
         connection = psycopg.connect(
-            **_parameters(url, application, _PINNED), autocommit=True, row_factory=dict_row
+            **_parameters(url, application, _FIXED), autocommit=True, row_factory=dict_row
         )
     except psycopg.Error as error:
         raise failure(url, error) from error
     try:
-        connection.execute(_settled(connection.pgconn))
+        connection.execute(_setting_statements(connection.pgconn))
     except psycopg.Error as error:
         connection.close()
         raise failure(url, error) from error
@@ -122,11 +122,11 @@ def replication_connection(url: DatabaseUrl, application: str) -> PGconn:
         CannotStart: The database lets the user not in, or not as a reader of its log.
         ServerAway: The database does not answer.
     """
-    given = _parameters(url, application, _PINNED | _PINNED_TO_SEND)
+    given = _parameters(url, application, _FIXED | _FIXED_TO_SEND)
     connection = pq.PGconn.connect_start(make_conninfo(**given, replication="database").encode())
     try:
         _wait_connected(url, connection)
-        _settle(url, connection)
+        _set_rest(url, connection)
         connection.nonblocking = 1
     except BaseException:
         connection.finish()
@@ -156,7 +156,7 @@ class _ServerText(Loader):
         return decoded(bytes(data), self._encoding, "surrogateescape")
 
 
-def _parameters(url: DatabaseUrl, application: str, pinned: dict[str, str]) -> dict[str, Any]:
+def _parameters(url: DatabaseUrl, application: str, fixed: dict[str, str]) -> dict[str, Any]:
     return {
         "host": url.host,
         "port": url.port,
@@ -167,7 +167,7 @@ def _parameters(url: DatabaseUrl, application: str, pinned: dict[str, str]) -> d
         "application_name": application,
         # No conversion. The server's own encoding is not known before it answers.
         "client_encoding": "SQL_ASCII",
-        "options": " ".join(f"-c {name}={_escaped(value)}" for name, value in pinned.items()),
+        "options": " ".join(f"-c {name}={_escaped(value)}" for name, value in fixed.items()),
         **_KEEPALIVE,
     }
 
@@ -176,14 +176,14 @@ def _escaped(value: str) -> str:
     return value.replace("\\", "\\\\").replace(" ", "\\ ")
 
 
-def _settle(url: DatabaseUrl, connection: PGconn) -> None:
-    result = connection.exec_(_settled(connection))
+def _set_rest(url: DatabaseUrl, connection: PGconn) -> None:
+    result = connection.exec_(_setting_statements(connection))
     if result.status != pq.ExecStatus.COMMAND_OK:
         raise failure(url, _words(result.error_message))
 
 
-def _settled(connection: PGconn) -> bytes:
-    """Return statements for what cannot be pinned while connecting.
+def _setting_statements(connection: PGconn) -> bytes:
+    """Return statements for what cannot be fixed while connecting.
 
     libpq sends PGDATESTYLE and PGTZ of the environment, and these win over `options`.
     """

@@ -23,7 +23,7 @@ import psycopg
 from psycopg import errors, pq
 
 from openmirror.cdc.postgresql.catalogue import blocked_by, definition_of
-from openmirror.cdc.postgresql.connecting import Connection, opened
+from openmirror.cdc.postgresql.connecting import DatabaseConnection, opened
 from openmirror.cdc.postgresql.definitions import Oid
 from openmirror.cdc.postgresql.load_state import definition_facts
 from openmirror.cdc.postgresql.ranges import KeyColumn, SourceRows
@@ -71,7 +71,7 @@ class LockBusy(Exception):
     """Another process holds the table's lock, or waits for it."""
 
 
-class Cut(Enum):
+class CopyCut(Enum):
     """Why a COPY was cancelled."""
 
     TIME = auto()
@@ -81,7 +81,7 @@ class Cut(Enum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Expected:
+class ExpectedTable:
     """What a table must be at each range."""
 
     oid: Oid
@@ -104,7 +104,7 @@ class Copied:
     seconds: float
     """How long the transaction lasted."""
     size: int
-    cut: Cut | None
+    cut: CopyCut | None
     """None for a COPY that sent all that it was asked for."""
 
 
@@ -119,11 +119,11 @@ class RowConnection:
         self._url = url
         self._application = application
         self._range_seconds = range_seconds
-        self._connection: Connection | None = None
-        self._watcher: Connection | None = None
+        self._connection: DatabaseConnection | None = None
+        self._watcher: DatabaseConnection | None = None
 
     @property
-    def main(self) -> Connection:
+    def main(self) -> DatabaseConnection:
         """The connection that copies; each statement is a transaction of its own."""
         if self._connection is None:
             self._connection = opened(self._url, self._application)
@@ -164,7 +164,7 @@ class RowConnection:
             for name, one in found.items()
         )
 
-    def copy(self, rows: SourceRows, expected: Expected, statement: bytes) -> Copied:
+    def copy(self, rows: SourceRows, expected: ExpectedTable, statement: bytes) -> Copied:
         """Copy rows in a transaction of their own.
 
         Args:
@@ -216,7 +216,7 @@ class RowConnection:
             if not main.closed:
                 main.execute("ROLLBACK")
 
-    def _need(self, expected: Expected) -> int:
+    def _need(self, expected: ExpectedTable) -> int:
         found = definition_of(self.main, expected.oid)
         if found is None or definition_facts(found) != expected.definition:
             raise DefinitionChanged("its definition is another one")
@@ -233,7 +233,7 @@ class RowConnection:
         assert row is not None
         return int(row["node"])
 
-    def _copied(self, statement: bytes, watch: _Watch) -> tuple[_Received, Cut | None]:
+    def _copied(self, statement: bytes, watch: _Watch) -> tuple[_Received, CopyCut | None]:
         connection, received = self.main.pgconn, _Received()
         connection.send_query(statement)
         while connection.flush():
@@ -249,13 +249,13 @@ class RowConnection:
         watch.size = received.size
         return received, self._ended(watch)
 
-    def _ended(self, watch: _Watch) -> Cut | None:
+    def _ended(self, watch: _Watch) -> CopyCut | None:
         """Read what ends the COPY; return why it was cancelled, None where it was not."""
         try:
             self._end_of(self._result(watch))
         except errors.QueryCanceled:
             # By us, or by `statement_timeout`.
-            return watch.cut or Cut.TIME
+            return watch.cut or CopyCut.TIME
         return None
 
     def _result(self, watch: _Watch) -> pq.abc.PGresult | None:
@@ -340,7 +340,7 @@ class _Watch:
         self._checked_at = time.monotonic()
         self.size = 0
         """Bytes that have come."""
-        self.cut: Cut | None = None
+        self.cut: CopyCut | None = None
 
     def is_due(self) -> bool:
         """Return whether to check now; never again once the COPY is cancelled."""
@@ -353,11 +353,11 @@ class _Watch:
         """Cancel the COPY where it is too long, too large, or in somebody's way."""
         self._checked_at = time.monotonic()
         if self._checked_at > self._until:
-            self.cut = Cut.TIME
+            self.cut = CopyCut.TIME
         elif self.size > _MOST_BYTES:
-            self.cut = Cut.SIZE
+            self.cut = CopyCut.SIZE
         elif self._connection.is_waited_for():
-            self.cut = Cut.WAITERS
+            self.cut = CopyCut.WAITERS
         if self.cut is not None:
             self._connection.cancel()
 

@@ -87,7 +87,7 @@ class TableDefinition:
     """In the order of their numbers."""
     keys: tuple[str, ...]
     """The columns of the primary key, in the index's order; empty without one, and for a deferrable
-    one, which does not tell rows apart within a transaction."""
+    one, which does not report rows apart within a transaction."""
     key_index: Oid = 0
     """The primary key's index: another OID for a key that was dropped and made again."""
     identity_index_keys: tuple[str, ...] = ()

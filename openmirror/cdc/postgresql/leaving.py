@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from openmirror.cdc.postgresql.asking import ask_server
-from openmirror.cdc.postgresql.connecting import Connection, connected
+from openmirror.cdc.postgresql.connecting import DatabaseConnection, connected
 from openmirror.cdc.postgresql.publication import ask_publication, drop_publication
 from openmirror.cdc.postgresql.settings import StreamSettings
 from openmirror.cdc.postgresql.slots import ask_slot, drop_slot
@@ -26,7 +26,7 @@ def leave(settings: StreamSettings) -> None:
             drop_publication(connection, settings.slot)
 
 
-def _found(settings: StreamSettings, connection: Connection) -> tuple[str, ...]:
+def _found(settings: StreamSettings, connection: DatabaseConnection) -> tuple[str, ...]:
     name = settings.slot
     slot, publication = ask_slot(connection, name), ask_publication(connection, name)
     if slot is not None and not slot.is_own:

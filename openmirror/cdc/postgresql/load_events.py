@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from openmirror.cdc.postgresql.definitions import TableDefinition
 from openmirror.cdc.postgresql.load_state import LoadState
 from openmirror.cdc.postgresql.partial_rows import Resolution
-from openmirror.cdc.postgresql.places import Place
+from openmirror.cdc.postgresql.places import LogPlace
 from openmirror.cdc.postgresql.shapes import TableShape
 from openmirror.cdc.postgresql.staging import StagedLoad
 from openmirror.protocol.names import TablePath
@@ -69,7 +69,7 @@ class LoadReady:
     number: str
     state: LoadState
     resolution: Resolution
-    through: Place
+    through: LogPlace
     """Every change up to here is in the file."""
 
 

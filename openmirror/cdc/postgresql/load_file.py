@@ -26,15 +26,15 @@ import pyarrow.compute as pc  # type: ignore[import-untyped]
 
 from openmirror.cdc.postgresql.load_state import LoadState
 from openmirror.cdc.postgresql.partial_rows import (
-    Key,
     Resolution,
+    RowKey,
     is_behind,
     key_rows,
     places_of,
     resolved,
 )
 from openmirror.cdc.postgresql.placed_rows import COMMIT_COLUMN, NUMBER_COLUMN
-from openmirror.cdc.postgresql.places import Place
+from openmirror.cdc.postgresql.places import LogPlace
 from openmirror.cdc.postgresql.staging import StagedPieces
 from openmirror.formats.arrow_types import arrow_type
 from openmirror.protocol.names import ROW_MARKER_COLUMN
@@ -158,16 +158,18 @@ def resolution_of(pieces: StagedPieces, state: LoadState, keys: Sequence[str]) -
     return resolved(keys, rows, changes, _reread_places(pieces, state, keys))
 
 
-def _reread_places(pieces: StagedPieces, state: LoadState, keys: Sequence[str]) -> dict[Key, Place]:
+def _reread_places(
+    pieces: StagedPieces, state: LoadState, keys: Sequence[str]
+) -> dict[RowKey, LogPlace]:
     """Return the keys that were read once more; a later reading stands for more changes."""
-    found: dict[Key, Place] = {}
+    found: dict[RowKey, LogPlace] = {}
     for part in state.rereads:
         for piece in pieces.read(part.file, [*keys, *_PLACE]):
             found |= zip(key_rows(piece, keys), places_of(piece), strict=True)
     return found
 
 
-def _first_mark(state: LoadState) -> Place:
+def _first_mark(state: LoadState) -> LogPlace:
     if state.first_mark is None:
         raise ValueError(f"load {state.number} has not begun")
     return state.first_mark

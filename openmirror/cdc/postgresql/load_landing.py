@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from openmirror.cdc.postgresql.places import Place
+from openmirror.cdc.postgresql.places import LogPlace
 from openmirror.cdc.postgresql.progress import (
     LogProgress,
     SentColumn,
     is_of_stream,
     progress_in,
 )
-from openmirror.cdc.postgresql.table_files import TableFiles, next_footer
+from openmirror.cdc.postgresql.table_files import StreamFolders, next_footer
 from openmirror.errors import OtherPublisher, PublishRefused
 from openmirror.protocol.names import TablePath
 from openmirror.protocol.rows import Marker
@@ -40,13 +40,13 @@ class ReadLoad:
     """The columns as the log sends them."""
     columns: TableSchema
     """The columns of the file without its marker."""
-    through: Place
+    through: LogPlace
     """Every change up to here is in the file."""
     body: Callable[[bool], StreamedParquet]
-    """Gives the file's rows; told whether the table has no row in the mirror."""
+    """Gives the file's rows; informed whether the table has no row in the mirror."""
 
 
-def land_load(files: TableFiles, takes: frozenset[Marker], load: ReadLoad) -> Place:
+def land_load(files: StreamFolders, takes: frozenset[Marker], load: ReadLoad) -> LogPlace:
     """Land a load, unless it has landed; return the place up to which it has every change.
 
     Args:
@@ -80,7 +80,7 @@ def land_load(files: TableFiles, takes: frozenset[Marker], load: ReadLoad) -> Pl
     return load.through
 
 
-def _make_room(files: TableFiles, takes: frozenset[Marker], load: ReadLoad) -> Place | None:
+def _make_room(files: StreamFolders, takes: frozenset[Marker], load: ReadLoad) -> LogPlace | None:
     """Delete a folder that the file cannot land in; return the place where it has landed before."""
     if not files.has_folder(load.path):
         return None

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from openmirror.cdc.postgresql.definitions import TableDefinition
-from openmirror.cdc.postgresql.places import Lsn, Place
+from openmirror.cdc.postgresql.places import LogPlace, Lsn
 
 KeyTexts = tuple[bytes, ...]
 """A row's key as the server writes it: one text a key column, in the order of the key's index."""
@@ -35,9 +35,9 @@ class ChangePart:
     """A staged part that holds changes of the table, in the order of the log."""
 
     file: str
-    begins: Place
+    begins: LogPlace
     """The place of the first change."""
-    through: Place
+    through: LogPlace
     """The place of the last change."""
     rows: int
     has_partial: bool = False
@@ -63,7 +63,7 @@ class LoadState:
     number: str
     definition: Mapping[str, Any]
     """What every range must find of the table, as `definition_facts` gives it."""
-    first_mark: Place | None = None
+    first_mark: LogPlace | None = None
     """The place of the first mark. None until every transaction before the mark is visible."""
     high: KeyTexts | None = None
     """The highest key of the first snapshot. None before that, and for a table without rows."""
@@ -73,7 +73,7 @@ class LoadState:
     """Confirmed ranges, in the order of their keys and without gaps."""
     changes: tuple[ChangePart, ...] = ()
     """Staged changes, in the order of the log."""
-    changes_through: Place | None = None
+    changes_through: LogPlace | None = None
     """Every change of the table up to here is staged, or came before the first mark."""
     rereads: tuple[RereadPart, ...] = ()
 
@@ -105,7 +105,7 @@ class LoadState:
         mark = self.first_mark
         return self.changes if mark is None else tuple(c for c in self.changes if c.through > mark)
 
-    def begun(self, mark: Place, high: KeyTexts | None, storage: int) -> Self:
+    def begun(self, mark: LogPlace, high: KeyTexts | None, storage: int) -> Self:
         """Return the state once the first snapshot was taken: no range is read."""
         begun = replace(self, first_mark=mark, high=high, storage=storage, ranges=(), rereads=())
         return replace(begun, changes=begun.needed_changes)
@@ -123,7 +123,7 @@ class LoadState:
             at = part.through
         return replace(self, ranges=(*self.ranges, *parts))
 
-    def with_changes(self, through: Place, *parts: ChangePart) -> Self:
+    def with_changes(self, through: LogPlace, *parts: ChangePart) -> Self:
         """Return the state once all changes up to `through` are staged."""
         return replace(self, changes=(*self.changes, *parts), changes_through=through)
 
@@ -256,13 +256,13 @@ def _reread_part(document: Mapping[str, Any]) -> RereadPart:
     return RereadPart(file=_text(document["file"]), rows=_whole(document["rows"]))
 
 
-def _maybe_place(document: Sequence[int] | None) -> Place | None:
+def _maybe_place(document: Sequence[int] | None) -> LogPlace | None:
     return None if document is None else _place(document)
 
 
-def _place(document: Sequence[int]) -> Place:
+def _place(document: Sequence[int]) -> LogPlace:
     commit, number = document
-    return Place(Lsn(_whole(commit)), _whole(number))
+    return LogPlace(Lsn(_whole(commit)), _whole(number))
 
 
 def _list(value: object) -> list[Any]:

@@ -11,16 +11,16 @@ from enum import Enum, auto
 from openmirror.cdc.postgresql.catalogue import OpenWriter
 from openmirror.cdc.postgresql.copying import (
     Copied,
-    Cut,
+    CopyCut,
     DefinitionChanged,
-    Expected,
+    ExpectedTable,
     RowConnection,
 )
 from openmirror.cdc.postgresql.load_events import LoaderSettings, LoadReady, WantedLoad
 from openmirror.cdc.postgresql.load_file import resolution_of
 from openmirror.cdc.postgresql.load_state import KeyTexts, LoadState, RereadPart, RowPart
-from openmirror.cdc.postgresql.partial_rows import Key
-from openmirror.cdc.postgresql.places import Place
+from openmirror.cdc.postgresql.partial_rows import RowKey
+from openmirror.cdc.postgresql.places import LogPlace
 from openmirror.cdc.postgresql.ranges import FIRST_LIMIT, RangeAim, SourceRows, narrowed
 from openmirror.cdc.postgresql.read_rows import (
     UnreadableRow,
@@ -36,7 +36,7 @@ _MOST_REREADS = 6
 _KEYS_AT_ONCE = 500
 
 
-class Phase(Enum):
+class LoadPhase(Enum):
     """What one load does or waits for."""
 
     WRITERS = auto()
@@ -62,16 +62,16 @@ class Phase(Enum):
     READY = auto()
 
 
-HAS_WORK = frozenset({Phase.ROWS, Phase.RESOLVING, Phase.AGAIN})
-BEFORE_MARK = frozenset({Phase.WRITERS, Phase.ASKED, Phase.TO_MARK})
+HAS_WORK = frozenset({LoadPhase.ROWS, LoadPhase.RESOLVING, LoadPhase.AGAIN})
+BEFORE_MARK = frozenset({LoadPhase.WRITERS, LoadPhase.ASKED, LoadPhase.TO_MARK})
 
 
-@dataclass(eq=False)
-class Underway:
+@dataclass(eq=False, kw_only=True)
+class LoadUnderway:
     """One load, as far as the loader's thread has come with it."""
 
     wanted: WantedLoad
-    phase: Phase
+    phase: LoadPhase
     limit: int
     """The most rows of the next range."""
     at: KeyTexts | None
@@ -79,11 +79,11 @@ class Underway:
     source: SourceRows | None = None
     writers: frozenset[OpenWriter] | None = None
     """Those that were open when the load began and still are."""
-    mark: Place | None = None
+    mark: LogPlace | None = None
     """Where the mark stands that came last for this load."""
     unseen: frozenset[int] = frozenset()
     """Transactions before that mark that are not known to be visible."""
-    needed: dict[Key, Place] = field(default_factory=dict)
+    needed: dict[RowKey, LogPlace] = field(default_factory=dict)
     rereads: int = 0
     waits_until: float = 0.0
     busy: int = 0
@@ -107,23 +107,23 @@ class Underway:
         return self.wanted.staged.state
 
     @property
-    def expected(self) -> Expected:
+    def expected(self) -> ExpectedTable:
         """What each transaction must find of the table."""
         state = self.state
         storage = state.storage if state.is_begun else None
-        return Expected(
+        return ExpectedTable(
             oid=self.wanted.definition.oid, definition=state.definition, storage=storage
         )
 
     @property
-    def last_mark(self) -> Place:
+    def last_mark(self) -> LogPlace:
         """Where the mark stands that came last."""
         assert self.mark is not None, "no mark has come"
         return self.mark
 
 
 @dataclass
-class Behind:
+class BeforeMark:
     """What one load has that the next mark confirms."""
 
     is_first: bool = False
@@ -137,7 +137,7 @@ class Behind:
 class Writing:
     """A range that has been read and is being written into its part."""
 
-    load: Underway
+    load: LoadUnderway
     part: Future[RowPart]
 
 
@@ -155,7 +155,7 @@ class LoadSteps:
         self,
         rows: RowConnection,
         settings: LoaderSettings,
-        confirm: Callable[[Underway], Behind],
+        confirm: Callable[[LoadUnderway], BeforeMark],
     ) -> None:
         """Args:
         rows: the connection.
@@ -170,18 +170,18 @@ class LoadSteps:
         self.writing: deque[Writing] = deque()
         """Ranges that are being written, in the order in which they were read."""
 
-    def begun(self, wanted: WantedLoad) -> Underway:
+    def begun(self, wanted: WantedLoad) -> LoadUnderway:
         """Return a load as its document says."""
         state = wanted.staged.state
-        phase = Phase.ROWS if state.is_begun else Phase.WRITERS
+        phase = LoadPhase.ROWS if state.is_begun else LoadPhase.WRITERS
         limit = min(FIRST_LIMIT, self._settings.most_rows or FIRST_LIMIT)
-        return Underway(wanted, phase, limit, state.read_through)
+        return LoadUnderway(wanted=wanted, phase=phase, limit=limit, at=state.read_through)
 
-    def step(self, load: Underway) -> LoadReady | None:
+    def step(self, load: LoadUnderway) -> LoadReady | None:
         """Take the next step of a load that has work; return whether its file can land."""
-        if load.phase is Phase.RESOLVING:
+        if load.phase is LoadPhase.RESOLVING:
             return self._resolve(load)
-        if load.phase is Phase.AGAIN:
+        if load.phase is LoadPhase.AGAIN:
             self._read_again(load)
         elif not load.state.is_begun:
             self._read_high(load)
@@ -189,7 +189,7 @@ class LoadSteps:
             self._read_range(load)
         return None
 
-    def narrow(self, load: Underway, cut: Cut, rows: int) -> None:
+    def narrow(self, load: LoadUnderway, cut: CopyCut, rows: int) -> None:
         """Ask for fewer rows after a range was cancelled.
 
         Args:
@@ -200,11 +200,11 @@ class LoadSteps:
         Raises:
             UnreadableRow: A single row takes too long.
         """
-        if load.limit == 1 and not rows and cut is Cut.TIME:
+        if load.limit == 1 and not rows and cut is CopyCut.TIME:
             raise UnreadableRow(self._too_slow(load))
         load.limit = narrowed(load.limit, rows)
 
-    def _source(self, load: Underway) -> SourceRows:
+    def _source(self, load: LoadUnderway) -> SourceRows:
         if load.source is None:
             definition = load.wanted.definition
             source = SourceRows(
@@ -219,7 +219,7 @@ class LoadSteps:
             load.source = source
         return load.source
 
-    def _read_high(self, load: Underway) -> None:
+    def _read_high(self, load: LoadUnderway) -> None:
         """Take the first snapshot: the highest key, and what every range must find."""
         source = self._source(load)
         copied = self._rows.copy(source, load.expected, source.highest_key())
@@ -230,7 +230,7 @@ class LoadSteps:
         load.wanted.staged.change(lambda state: state.begun(mark, high, copied.storage))
         load.at = None
 
-    def _read_range(self, load: Underway) -> None:
+    def _read_range(self, load: LoadUnderway) -> None:
         high = load.state.high
         if high is None or load.at == high:
             self._end_rows(load)
@@ -246,7 +246,7 @@ class LoadSteps:
             load.limit = min(limit, self._settings.most_rows or limit)
 
     def _keep_range(
-        self, load: Underway, source: SourceRows, copied: Copied, high: KeyTexts
+        self, load: LoadUnderway, source: SourceRows, copied: Copied, high: KeyTexts
     ) -> None:
         """Write a range into its part while the next range is copied."""
         is_last = copied.cut is None and copied.rows < load.limit
@@ -256,11 +256,11 @@ class LoadSteps:
         self.writing.append(Writing(load, part))
         load.at = through
         if through == high:
-            load.phase = Phase.WRITING
+            load.phase = LoadPhase.WRITING
 
     def _written(
         self,
-        load: Underway,
+        load: LoadUnderway,
         source: SourceRows,
         copied: Copied,
         after: KeyTexts | None,
@@ -278,10 +278,10 @@ class LoadSteps:
         part = one.part.result()
         self.writing.popleft()
         self._confirm(one.load).ranges.append(part)
-        if one.load.phase is Phase.WRITING and part.through == one.load.state.high:
+        if one.load.phase is LoadPhase.WRITING and part.through == one.load.state.high:
             self._end_rows(one.load)
 
-    def forget(self) -> list[Underway]:
+    def forget(self) -> list[LoadUnderway]:
         """Give up the parts that are being written; return their loads."""
         loads = [one.load for one in self.writing]
         for one in self.writing:
@@ -289,7 +289,7 @@ class LoadSteps:
         self.writing.clear()
         return loads
 
-    def leave(self, load: Underway) -> None:
+    def leave(self, load: LoadUnderway) -> None:
         """Give up the parts of one load that are being written."""
         self.writing = deque(one for one in self.writing if one.load is not load)
 
@@ -297,16 +297,16 @@ class LoadSteps:
         """End the thread that writes parts."""
         self._pool.shutdown(wait=True)
 
-    def _end_rows(self, load: Underway) -> None:
+    def _end_rows(self, load: LoadUnderway) -> None:
         self._confirm(load).is_end = True
-        load.phase = Phase.MARKED
+        load.phase = LoadPhase.MARKED
 
-    def _resolve(self, load: Underway) -> LoadReady | None:
+    def _resolve(self, load: LoadUnderway) -> LoadReady | None:
         """Return that a load is ready, unless keys have to be read once more."""
         state = load.state
         found = resolution_of(load.wanted.staged.pieces, state, load.wanted.shape.keys)
         if not found.needed:
-            load.phase = Phase.READY
+            load.phase = LoadPhase.READY
             through = max([load.last_mark, *(part.through for part in state.changes)])
             return LoadReady(load.number, state, found, through)
         if load.rereads >= _MOST_REREADS:
@@ -318,10 +318,10 @@ class LoadSteps:
             raise UnreadableRow(stop)
         load.rereads += 1
         load.needed = dict(found.needed)
-        load.phase = Phase.UNSEEN_AGAIN
+        load.phase = LoadPhase.UNSEEN_AGAIN
         return None
 
-    def _read_again(self, load: Underway) -> None:
+    def _read_again(self, load: LoadUnderway) -> None:
         """Read keys once more; what is found counts behind the next mark."""
         source, shape = self._source(load), load.wanted.shape
         parts = []
@@ -337,7 +337,7 @@ class LoadSteps:
         self._confirm(load).rereads.extend(parts)
         self._end_rows(load)
 
-    def _too_slow(self, load: Underway) -> StopReason:
+    def _too_slow(self, load: LoadUnderway) -> StopReason:
         seconds = self._settings.range_seconds
         detail = f"a row of table {load.title} cannot be read within {seconds:g} s"
         again = f"then `openmirror cdc resnapshot {load.title}`"
@@ -345,7 +345,7 @@ class LoadSteps:
         return StopReason(StopCode.RESNAPSHOT_NEEDED, detail, longer)
 
 
-def _at_once(keys: Iterable[Key], most: int) -> Iterator[list[Key]]:
+def _at_once(keys: Iterable[RowKey], most: int) -> Iterator[list[RowKey]]:
     found = list(keys)
     for at in range(0, len(found), most):
         yield found[at : at + most]

@@ -55,13 +55,13 @@ from openmirror.cdc.postgresql.load_state import definition_facts
 from openmirror.cdc.postgresql.load_steps import (
     BEFORE_MARK,
     HAS_WORK,
-    Behind,
+    BeforeMark,
     Busy,
+    LoadPhase,
     LoadSteps,
-    Phase,
-    Underway,
+    LoadUnderway,
 )
-from openmirror.cdc.postgresql.places import Place
+from openmirror.cdc.postgresql.places import LogPlace
 from openmirror.cdc.postgresql.ranges import narrowed
 from openmirror.cdc.postgresql.read_rows import UnreadableRow
 from openmirror.cdc.postgresql.settings import DatabaseUrl
@@ -76,7 +76,7 @@ from openmirror.errors import (
 from openmirror.protocol.names import TablePath
 from openmirror.protocol.streams import StopCode, StopReason
 
-_MOST_AT_ONCE = 64
+_MOST_AT_ONCE = 128
 """Loads between their first mark and their last range: the changes of each are staged."""
 _MARK_EVERY = 0.2
 _ASK_EVERY = 0.2
@@ -102,10 +102,10 @@ class Loader:
         self._steps = LoadSteps(self._rows, settings, self._put_behind)
         self._inbox: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._events: queue.SimpleQueue[LoadEvent] = queue.SimpleQueue()
-        self._loads: dict[str, Underway] = {}
-        self._behind: dict[Underway, Behind] = {}
+        self._loads: dict[str, LoadUnderway] = {}
+        self._behind: dict[LoadUnderway, BeforeMark] = {}
         self._behind_since = 0.0
-        self._marks: dict[str, dict[Underway, Behind]] = {}
+        self._marks: dict[str, dict[LoadUnderway, BeforeMark]] = {}
         self._first_marks: dict[str, tuple[TablePath, ...]] = {}
         self._asked_at = 0.0
         self._attempts = 0
@@ -145,7 +145,7 @@ class Loader:
         """Return the tables whose loads begin with a mark; known before the mark is emitted."""
         return self._first_marks.get(mark, ())
 
-    def mark_came(self, mark: str, place: Place, unseen: frozenset[int]) -> None:
+    def mark_came(self, mark: str, place: LogPlace, unseen: frozenset[int]) -> None:
         """Report that a mark has come in the stream.
 
         Args:
@@ -224,17 +224,17 @@ class Loader:
     def _read_again(self) -> None:
         """Forget what was read and has no mark behind it."""
         for load in self._steps.forget():
-            self._behind.setdefault(load, Behind())
+            self._behind.setdefault(load, BeforeMark())
         for load, behind in self._behind.items():
             if behind.is_first:
-                load.phase = Phase.TO_MARK
+                load.phase = LoadPhase.TO_MARK
             elif behind.rereads:
-                load.phase = Phase.AGAIN
+                load.phase = LoadPhase.AGAIN
             else:
                 emitted = [r for mark in self._marks.values() if (r := mark.get(load))]
                 ranges = [part for one in emitted for part in one.ranges]
                 load.at = ranges[-1].through if ranges else load.state.read_through
-                load.phase = Phase.ROWS
+                load.phase = LoadPhase.ROWS
         self._behind.clear()
 
     def _turn(self) -> bool:
@@ -280,10 +280,10 @@ class Loader:
 
     def _begin(self, number: str) -> None:
         load = self._loads.get(number)
-        if load is not None and load.phase is Phase.ASKED:
-            load.phase = Phase.TO_MARK
+        if load is not None and load.phase is LoadPhase.ASKED:
+            load.phase = LoadPhase.TO_MARK
 
-    def _came(self, mark: str, place: Place, unseen: frozenset[int]) -> None:
+    def _came(self, mark: str, place: LogPlace, unseen: frozenset[int]) -> None:
         """Count what stands before the mark."""
         waiting = self._marks.get(mark, {})
         for load, behind in list(waiting.items()):
@@ -296,21 +296,23 @@ class Loader:
         self._marks.pop(mark, None)
         self._first_marks.pop(mark, None)
 
-    def _count(self, load: Underway, behind: Behind, place: Place, unseen: frozenset[int]) -> None:
+    def _count(
+        self, load: LoadUnderway, behind: BeforeMark, place: LogPlace, unseen: frozenset[int]
+    ) -> None:
         if behind.is_first:
-            load.phase = Phase.UNSEEN
+            load.phase = LoadPhase.UNSEEN
         if behind.ranges or behind.rereads:
             load.wanted.staged.change(
                 lambda state: state.with_ranges(*behind.ranges).with_rereads(*behind.rereads)
             )
         if behind.is_end:
-            load.phase = Phase.RESOLVING
+            load.phase = LoadPhase.RESOLVING
         load.mark, load.unseen = place, unseen
 
     def _ask(self) -> None:
         """Ask the server for what only it knows: open writers, and what a snapshot sees."""
-        self._ask_for_writers(list(self._of(Phase.WRITERS)))
-        unseen = [*self._of(Phase.UNSEEN), *self._of(Phase.UNSEEN_AGAIN)]
+        self._ask_for_writers(list(self._of(LoadPhase.WRITERS)))
+        unseen = [*self._of(LoadPhase.UNSEEN), *self._of(LoadPhase.UNSEEN_AGAIN)]
         if not unseen:
             return
         snapshot = snapshot_now(self._rows.main)
@@ -320,10 +322,10 @@ class Loader:
                 count = len(load.unseen)
                 self._report(load, f"{count} transactions that came in the log are not visible yet")
             else:
-                is_first = load.phase is Phase.UNSEEN
-                load.phase = Phase.ROWS if is_first else Phase.AGAIN
+                is_first = load.phase is LoadPhase.UNSEEN
+                load.phase = LoadPhase.ROWS if is_first else LoadPhase.AGAIN
 
-    def _ask_for_writers(self, loads: Sequence[Underway]) -> None:
+    def _ask_for_writers(self, loads: Sequence[LoadUnderway]) -> None:
         if not loads:
             return
         main = self._rows.main
@@ -341,29 +343,29 @@ class Loader:
             else:
                 self._writers_ended(load)
 
-    def _writers_ended(self, load: Underway) -> None:
-        load.phase = Phase.TO_MARK
+    def _writers_ended(self, load: LoadUnderway) -> None:
+        load.phase = LoadPhase.TO_MARK
         if self._settings.asks_before_mark:
-            load.phase = Phase.ASKED
+            load.phase = LoadPhase.ASKED
             self._events.put(WritersEnded(load.number))
 
-    def _of(self, phase: Phase) -> Iterator[Underway]:
+    def _of(self, phase: LoadPhase) -> Iterator[LoadUnderway]:
         return (load for load in self._loads.values() if load.phase is phase)
 
     def _begin_some(self) -> None:
         """Put loads before the next mark, which is their first one."""
         most = _MOST_AT_ONCE - sum(
-            load.phase not in BEFORE_MARK and load.phase is not Phase.READY
+            load.phase not in BEFORE_MARK and load.phase is not LoadPhase.READY
             for load in self._loads.values()
         )
-        for load in list(self._of(Phase.TO_MARK))[: max(0, most)]:
+        for load in list(self._of(LoadPhase.TO_MARK))[: max(0, most)]:
             self._put_behind(load).is_first = True
-            load.phase = Phase.MARKED
+            load.phase = LoadPhase.MARKED
 
-    def _put_behind(self, load: Underway) -> Behind:
+    def _put_behind(self, load: LoadUnderway) -> BeforeMark:
         if not self._behind:
             self._behind_since = time.monotonic()
-        return self._behind.setdefault(load, Behind())
+        return self._behind.setdefault(load, BeforeMark())
 
     def _mark_if_due(self) -> None:
         if self._behind and time.monotonic() - self._behind_since >= _MARK_EVERY:
@@ -384,13 +386,13 @@ class Loader:
         self._marks[mark] = self._behind
         self._behind = {}
 
-    def _step(self, load: Underway) -> None:
+    def _step(self, load: LoadUnderway) -> None:
         ready = self._steps.step(load)
         load.reported, load.busy = "", 0
         if ready is not None:
             self._events.put(ready)
 
-    def _for_load(self, load: Underway, action: Callable[[], None]) -> None:
+    def _for_load(self, load: LoadUnderway, action: Callable[[], None]) -> None:
         """Do something for one load, whose own failures end or delay only it."""
         try:
             action()
@@ -407,7 +409,7 @@ class Loader:
         except _GONE as error:
             self._give_up(load, reason_of(error), None)
 
-    def _take_error(self, load: Underway, error: psycopg.Error) -> None:
+    def _take_error(self, load: LoadUnderway, error: psycopg.Error) -> None:
         code = error.sqlstate or ""
         if is_lost(error) or self._rows.is_lost:
             raise error
@@ -420,12 +422,12 @@ class Loader:
         else:
             self._give_up(load, str(error), _stop_of(load.title, error))
 
-    def _wait(self, load: Underway, why: str) -> None:
+    def _wait(self, load: LoadUnderway, why: str) -> None:
         load.waits_until = time.monotonic() + _WAITS[min(load.busy, len(_WAITS) - 1)]
         load.busy += 1
         self._report(load, why)
 
-    def _give_up_changed(self, load: Underway, why: str) -> None:
+    def _give_up_changed(self, load: LoadUnderway, why: str) -> None:
         definition = load.wanted.definition
         if definition_of(self._rows.main, definition.oid) is None:
             detail = f"table {definition.title} was dropped"
@@ -434,11 +436,11 @@ class Loader:
         else:
             self._give_up(load, why, None)
 
-    def _give_up(self, load: Underway, why: str, stop: StopReason | None) -> None:
+    def _give_up(self, load: LoadUnderway, why: str, stop: StopReason | None) -> None:
         self._drop(load.number)
         self._events.put(LoadGivenUp(load.number, why, stop))
 
-    def _report(self, load: Underway, why: str) -> None:
+    def _report(self, load: LoadUnderway, why: str) -> None:
         if load.reported != why:
             load.reported = why
             self._events.put(LoadWaits(load.number, why))

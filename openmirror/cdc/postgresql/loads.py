@@ -30,11 +30,11 @@ from openmirror.cdc.postgresql.placed_rows import (
     columns_of_shape,
     with_lineage_of_a_load,
 )
-from openmirror.cdc.postgresql.places import BEFORE_ALL, Place
+from openmirror.cdc.postgresql.places import BEFORE_ALL, LogPlace
 from openmirror.cdc.postgresql.progress import sent_columns
 from openmirror.cdc.postgresql.shapes import TableShape, same_rows
-from openmirror.cdc.postgresql.staging import Staging
-from openmirror.cdc.postgresql.table_files import TableFiles
+from openmirror.cdc.postgresql.staging import StreamStaging
+from openmirror.cdc.postgresql.table_files import StreamFolders
 from openmirror.cdc.stops import TAKE_SNAPSHOT
 from openmirror.errors import FolderReplaced, NotThere, OtherPublisher, PublishRefused
 from openmirror.protocol.names import ROW_MARKER_COLUMN, TablePath
@@ -42,7 +42,7 @@ from openmirror.protocol.rows import Marker
 from openmirror.protocol.streams import StopCode, StopReason
 from openmirror.publishing.streamed import StreamedParquet
 
-_MOST_AT_ONCE = 96
+_MOST_AT_ONCE = 160
 """Loads that the loader has at once; others wait."""
 _LANDING_THREADS = 2
 _SECONDS_TO_STOP = 10.0
@@ -83,8 +83,8 @@ class StreamLoads:
     def __init__(
         self,
         loader: Loader,
-        staging: Staging,
-        files: TableFiles,
+        staging: StreamStaging,
+        files: StreamFolders,
         describe: Describe,
         takes: frozenset[Marker],
         say: Callable[[str], None],
@@ -100,8 +100,8 @@ class StreamLoads:
         self._lineage = lineage
         self._wanted: deque[_Wanted] = deque()
         self._underway: dict[str, _Underway] = {}
-        self._landing: dict[TablePath, Future[Place]] = {}
-        self._leaving: dict[TablePath, Future[Place]] = {}
+        self._landing: dict[TablePath, Future[LogPlace]] = {}
+        self._leaving: dict[TablePath, Future[LogPlace]] = {}
         """Files of loads that were given up while the file was landing."""
         self._failed: dict[TablePath, LoadFailure] = {}
         self._asking: list[str] = []
@@ -157,7 +157,7 @@ class StreamLoads:
         return self._loader.first_of(mark)
 
     def mark_came(self, mark: Mark, unseen: frozenset[int]) -> None:
-        """Tell the loader that everything before a mark has landed or is staged."""
+        """Report the loader that everything before a mark has landed or is staged."""
         self._loader.mark_came(mark.name, mark.place, unseen)
 
     def fits(self, number: str, shape: TableShape) -> bool:
@@ -182,7 +182,7 @@ class StreamLoads:
         )
         staged.change(lambda state: state.with_changes(part.through, part))
 
-    def staged_behind(self, number: str, through: Place) -> Iterator[PlacedRows]:
+    def staged_behind(self, number: str, through: LogPlace) -> Iterator[PlacedRows]:
         """Yield the staged changes behind those that the load's file has."""
         load = self._underway[number].load
         columns = columns_of_shape(load.shape, lineage=self._lineage)
@@ -234,7 +234,7 @@ class StreamLoads:
         for number in numbers:
             self._loader.begin(number)
 
-    def landed(self) -> dict[TablePath, Place]:
+    def landed(self) -> dict[TablePath, LogPlace]:
         """Return the tables whose loads have landed since the last call, and up to which place.
 
         Raises what the store raises.

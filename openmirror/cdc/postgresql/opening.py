@@ -14,7 +14,7 @@ from openmirror.cdc.postgresql.beginning import (
     other_database,
 )
 from openmirror.cdc.postgresql.catalogue import OpenWriter
-from openmirror.cdc.postgresql.connecting import Connection, replication_connection
+from openmirror.cdc.postgresql.connecting import DatabaseConnection, replication_connection
 from openmirror.cdc.postgresql.definitions import Oid
 from openmirror.cdc.postgresql.places import Lsn, lsn_text
 from openmirror.cdc.postgresql.preparing import (
@@ -31,7 +31,7 @@ from openmirror.cdc.postgresql.slots import (
     make_slot,
     timeline_history,
 )
-from openmirror.cdc.postgresql.table_files import TableFiles
+from openmirror.cdc.postgresql.table_files import StreamFolders
 from openmirror.cdc.postgresql.tables import stopped_anew
 from openmirror.cdc.postgresql.text_facts import ask_text_facts
 from openmirror.cdc.postgresql.type_uses import type_uses
@@ -82,6 +82,8 @@ class StreamStart:
         self._should_stop = should_stop
         self._is_anew = settings.anew
         self._has_retried = False
+        self._waited_for: set[str] = set()
+        """Transactions that the making of the slot has waited for, as people read them."""
 
     @property
     def settings(self) -> StreamSettings:
@@ -89,7 +91,7 @@ class StreamStart:
         return self._settings
 
     def document(
-        self, connection: Connection, unsendable: UnsendableTransaction | None
+        self, connection: DatabaseConnection, unsendable: UnsendableTransaction | None
     ) -> tuple[SharedDocument, StreamSettings, PreparedDatabase]:
         """Return the document to go on from; everything that it needs is in the database.
 
@@ -172,7 +174,7 @@ class StreamStart:
 
     def _begin(
         self,
-        connection: Connection,
+        connection: DatabaseConnection,
         document: SharedDocument,
         there: StreamDocument | None,
         settings: StreamSettings,
@@ -211,7 +213,7 @@ class StreamStart:
 
     def _go_on(
         self,
-        connection: Connection,
+        connection: DatabaseConnection,
         document: SharedDocument,
         settings: StreamSettings,
         prepared: PreparedDatabase,
@@ -260,18 +262,20 @@ class StreamStart:
             kept = kept.resumed(*gone).without_resnapshots(*gone)
             stops |= _refused(prepared, published, Lsn(complete))
             kept = replace(kept.advanced(complete, (), stops), log=log)
-            for path in log.tables.values():
-                is_new = path not in kept.tables and path not in kept.stopped
-                if path in anew or is_new:
-                    kept = kept.wanting(path, numbers[path])
-            return kept
+            return kept.wanting_all(
+                {
+                    path: numbers[path]
+                    for path in log.tables.values()
+                    if path in anew or (path not in kept.tables and path not in kept.stopped)
+                }
+            )
 
         document.change(gone_on)
 
     def _landed_behind(self, document: SharedDocument, switch: Lsn) -> dict[TablePath, str]:
         """Return the tables that have changes which the server lost when it failed over."""
         identity = document.now.identity
-        files = TableFiles(self._store, self._zone, self._settings.stream, identity)
+        files = StreamFolders(self._store, self._zone, self._settings.stream, identity)
         why = f"the server failed over at {lsn_text(switch)}, and it has changes from behind that"
         found = {}
         for path in sorted(document.now.tables - document.now.stopped.keys()):
@@ -282,8 +286,12 @@ class StreamStart:
         return found
 
     def _waits(self, writers: Sequence[OpenWriter]) -> None:
-        named = ", ".join(map(str, writers)) or "open transactions"
-        self._say(f"the replication slot is made once these transactions have ended: {named}")
+        """Say what the slot waits for, once for each transaction. It asks every second."""
+        new = [str(one) for one in writers if str(one) not in self._waited_for]
+        self._waited_for.update(new)
+        if new:
+            named = ", ".join(new)
+            self._say(f"the replication slot is made once these transactions have ended: {named}")
 
 
 def _is_wanted(document: StreamDocument, path: TablePath, number: str) -> bool:

@@ -27,12 +27,12 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
 from openmirror.cdc.postgresql.placed_rows import COMMIT_COLUMN, NUMBER_COLUMN
-from openmirror.cdc.postgresql.places import BEFORE_ALL, Lsn, Place
+from openmirror.cdc.postgresql.places import BEFORE_ALL, LogPlace, Lsn
 from openmirror.protocol.names import ROW_MARKER_COLUMN
 from openmirror.protocol.partial_updates import PARTIAL_UPDATE
 from openmirror.protocol.rows import Marker
 
-Key = tuple[object, ...]
+RowKey = tuple[object, ...]
 """The values of a row's key columns; floats compare as the protocol says (PROTOCOL §5.4)."""
 Pieces = Callable[[], Iterable[pa.Table]]
 """Reads tables anew at each call, in their order."""
@@ -45,16 +45,16 @@ _DELETE, _UPSERT, _TRUNCATE = (
 class Resolution:
     """What of a load's changes is left out of its file, and what is still missing."""
 
-    needed: Mapping[Key, Place] = field(default_factory=dict)
+    needed: Mapping[RowKey, LogPlace] = field(default_factory=dict)
     """Keys that have to be read once more, each with the place of its last update without base."""
     dropped: frozenset[int] = frozenset()
     """Rows of the changes that are left out, counted from 0 through all pieces."""
-    truncated_at: Place | None = None
+    truncated_at: LogPlace | None = None
     """The place of the last truncate: only changes behind it count, and no row that was read."""
 
 
 def resolved(
-    keys: Sequence[str], rows: Pieces, changes: Pieces, reread: Mapping[Key, Place]
+    keys: Sequence[str], rows: Pieces, changes: Pieces, reread: Mapping[RowKey, LogPlace]
 ) -> Resolution:
     """Return what becomes of changes that leave values out.
 
@@ -70,7 +70,7 @@ def resolved(
     partial = _keys_of_partial_updates(keys, changes(), behind)
     if not partial:
         return Resolution(truncated_at=truncated_at)
-    based = frozenset[Key]()
+    based = frozenset[RowKey]()
     if truncated_at is None:
         based = frozenset(key for _, key in _rows_with(keys, rows(), partial))
     reread_places = {key: place for key, place in reread.items() if place > behind}
@@ -86,22 +86,22 @@ def resolved(
 @dataclass(frozen=True, slots=True)
 class _Change:
     row: int
-    key: Key
+    key: RowKey
     marker: str
-    place: Place
+    place: LogPlace
 
 
 class _Walk:
     """Follows each key through the changes; says which updates have no base at the end."""
 
-    def __init__(self, based: frozenset[Key], reread_places: Mapping[Key, Place]) -> None:
+    def __init__(self, based: frozenset[RowKey], reread_places: Mapping[RowKey, LogPlace]) -> None:
         self._reread = reread_places
         self._based = set(based | reread_places.keys())
-        self._open: dict[Key, list[_Change]] = {}
+        self._open: dict[RowKey, list[_Change]] = {}
         self.dropped: set[int] = set()
 
     @property
-    def needed(self) -> dict[Key, Place]:
+    def needed(self) -> dict[RowKey, LogPlace]:
         return {key: changes[-1].place for key, changes in self._open.items() if changes}
 
     def take(self, change: _Change) -> None:
@@ -117,25 +117,25 @@ class _Walk:
         elif key not in self._based:
             self._open.setdefault(key, []).append(change)
 
-    def _drop_open(self, key: Key) -> None:
+    def _drop_open(self, key: RowKey) -> None:
         """A change needs no value of the updates before it, so those without base are dropped."""
         self.dropped.update(change.row for change in self._open.pop(key, ()))
 
 
-def key_rows(table: pa.Table, keys: Sequence[str]) -> list[Key]:
+def key_rows(table: pa.Table, keys: Sequence[str]) -> list[RowKey]:
     """Return each row's key."""
     columns = [[_comparable(value) for value in table.column(name).to_pylist()] for name in keys]
     return list(zip(*columns, strict=True))
 
 
-def places_of(table: pa.Table) -> list[Place]:
+def places_of(table: pa.Table) -> list[LogPlace]:
     """Return each row's place."""
     commits = table.column(COMMIT_COLUMN).to_pylist()
     numbers = table.column(NUMBER_COLUMN).to_pylist()
-    return [Place(Lsn(commit), number) for commit, number in zip(commits, numbers, strict=True)]
+    return [LogPlace(Lsn(commit), number) for commit, number in zip(commits, numbers, strict=True)]
 
 
-def is_behind(table: pa.Table, place: Place) -> pa.ChunkedArray:
+def is_behind(table: pa.Table, place: LogPlace) -> pa.ChunkedArray:
     """Return of each row whether its place is behind another."""
     commits = table.column(COMMIT_COLUMN)
     is_later = pc.and_(
@@ -144,7 +144,7 @@ def is_behind(table: pa.Table, place: Place) -> pa.ChunkedArray:
     return pc.or_(pc.greater(commits, place.commit), is_later)
 
 
-def _last_truncate(changes: Iterable[pa.Table]) -> Place | None:
+def _last_truncate(changes: Iterable[pa.Table]) -> LogPlace | None:
     last = None
     for table in changes:
         at = _where(pc.equal(_markers(table), _TRUNCATE))
@@ -154,9 +154,9 @@ def _last_truncate(changes: Iterable[pa.Table]) -> Place | None:
 
 
 def _keys_of_partial_updates(
-    keys: Sequence[str], changes: Iterable[pa.Table], behind: Place
-) -> frozenset[Key]:
-    found: set[Key] = set()
+    keys: Sequence[str], changes: Iterable[pa.Table], behind: LogPlace
+) -> frozenset[RowKey]:
+    found: set[RowKey] = set()
     for table in changes:
         markers = table.column(ROW_MARKER_COLUMN)
         if pa.types.is_integer(markers.type):
@@ -167,19 +167,19 @@ def _keys_of_partial_updates(
 
 
 def _changes(
-    keys: Sequence[str], table: pa.Table, offset: int, wanted: frozenset[Key], behind: Place
+    keys: Sequence[str], table: pa.Table, offset: int, wanted: frozenset[RowKey], behind: LogPlace
 ) -> Iterator[_Change]:
     """Yield the changes of keys that have a partial update, behind the last truncate."""
     kept = table.append_column("__row", pa.array(range(offset, offset + table.num_rows)))
     kept = kept.filter(is_behind(table, behind))
     for taken, key in _rows_with(keys, [kept], wanted):
-        place = Place(Lsn(taken[COMMIT_COLUMN]), taken[NUMBER_COLUMN])
+        place = LogPlace(Lsn(taken[COMMIT_COLUMN]), taken[NUMBER_COLUMN])
         yield _Change(taken["__row"], key, str(taken[ROW_MARKER_COLUMN]), place)
 
 
 def _rows_with(
-    keys: Sequence[str], tables: Iterable[pa.Table], wanted: frozenset[Key]
-) -> Iterator[tuple[Mapping[str, Any], Key]]:
+    keys: Sequence[str], tables: Iterable[pa.Table], wanted: frozenset[RowKey]
+) -> Iterator[tuple[Mapping[str, Any], RowKey]]:
     """Yield the rows that have one of these keys, and their keys.
 
     Arrow leaves out most other rows by one key column, because Python's loop over all rows of a
@@ -196,7 +196,7 @@ def _rows_with(
                 yield row, key
 
 
-def _likely(keys: Sequence[str], table: pa.Table, wanted: frozenset[Key]) -> pa.Table:
+def _likely(keys: Sequence[str], table: pa.Table, wanted: frozenset[RowKey]) -> pa.Table:
     """Return the rows whose value in a key column is one of those wanted.
 
     Floats are not asked for: to Arrow 0.0 and -0.0 are two values.

@@ -56,7 +56,7 @@ Frame = LogData | KeepAlive
 
 
 @dataclass(frozen=True)
-class Begin:
+class BeginMessage:
     """The start of a transaction."""
 
     final: Lsn
@@ -68,7 +68,7 @@ class Begin:
 
 
 @dataclass(frozen=True)
-class Commit:
+class CommitMessage:
     """The end of a transaction."""
 
     commit: Lsn
@@ -136,17 +136,17 @@ class LogicalMessage:
     content: bytes
 
 
-Message = Begin | Commit | Origin | Relation | TypeName | Truncate | LogicalMessage
+LogMessage = BeginMessage | CommitMessage | Origin | Relation | TypeName | Truncate | LogicalMessage
 
 
-class Unchanged(Enum):
+class UnchangedValue(Enum):
     """The flag of a large value that an UPDATE did not change and the log does not repeat."""
 
     UNCHANGED = "u"
 
 
-UNCHANGED: Final = Unchanged.UNCHANGED
-TupleValue = bytes | None | Unchanged
+UNCHANGED: Final = UnchangedValue.UNCHANGED
+TupleValue = bytes | None | UnchangedValue
 """A value's text in the server's encoding, None for NULL, or UNCHANGED."""
 
 
@@ -180,7 +180,7 @@ def parse_frame(data: bytes) -> Frame:
     raise MalformedMessage(f"replication frame of unknown kind {kind!r}")
 
 
-def parse_message(payload: bytes, encoding: str) -> Message:
+def parse_message(payload: bytes, encoding: str) -> LogMessage:
     """Return a message other than a row's.
 
     Names that are no text of the encoding keep their bytes as surrogates (`surrogateescape`),
@@ -309,13 +309,13 @@ class _Cursor:
         raise self.wrong(f"a value is of unknown kind {kind!r}")
 
 
-def _begin(cursor: _Cursor) -> Begin:
-    return Begin(cursor.lsn(), cursor.time(), cursor.unsigned(4))
+def _begin(cursor: _Cursor) -> BeginMessage:
+    return BeginMessage(cursor.lsn(), cursor.time(), cursor.unsigned(4))
 
 
-def _commit(cursor: _Cursor) -> Commit:
+def _commit(cursor: _Cursor) -> CommitMessage:
     cursor.flags(0)
-    return Commit(cursor.lsn(), cursor.lsn(), cursor.time())
+    return CommitMessage(cursor.lsn(), cursor.lsn(), cursor.time())
 
 
 def _origin(cursor: _Cursor) -> Origin:
@@ -356,7 +356,7 @@ def _logical(cursor: _Cursor) -> LogicalMessage:
     return LogicalMessage(is_transactional, lsn, prefix, cursor.take(cursor.signed(4)))
 
 
-_PARSERS: Final[dict[str, tuple[str, Callable[[_Cursor], Message]]]] = {
+_PARSERS: Final[dict[str, tuple[str, Callable[[_Cursor], LogMessage]]]] = {
     "B": ("Begin message", _begin),
     "C": ("Commit message", _commit),
     "M": ("logical message", _logical),

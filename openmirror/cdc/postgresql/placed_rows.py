@@ -11,7 +11,7 @@ import pyarrow.compute as pc  # type: ignore[import-untyped]
 
 from openmirror.cdc.postgresql.batches import Changes
 from openmirror.cdc.postgresql.changes import change_rows
-from openmirror.cdc.postgresql.places import Lsn, Place
+from openmirror.cdc.postgresql.places import LogPlace, Lsn
 from openmirror.cdc.postgresql.progress import SentColumn, sent_columns
 from openmirror.cdc.postgresql.shapes import TableShape
 from openmirror.protocol.names import ROW_MARKER_COLUMN, fold_case
@@ -45,12 +45,12 @@ class PlacedRows:
     """The same as the log sent them, without those of lineage."""
 
     @property
-    def first(self) -> Place:
+    def first(self) -> LogPlace:
         """The place of the first row."""
         return self._place(0)
 
     @property
-    def last(self) -> Place:
+    def last(self) -> LogPlace:
         """The place of the last row."""
         return self._place(self.table.num_rows - 1)
 
@@ -67,7 +67,7 @@ class PlacedRows:
         """Return some of the rows; with `count` of None all from `start` on."""
         return replace(self, table=self.table.slice(start, count))
 
-    def behind(self, place: Place) -> PlacedRows | None:
+    def behind(self, place: LogPlace) -> PlacedRows | None:
         """Return the rows whose places are behind another; None where there are none."""
         if self.table.num_rows == 0 or self.last <= place:
             return None
@@ -81,9 +81,9 @@ class PlacedRows:
         kept = pc.or_(pc.greater(commits, place.commit), is_same)
         return replace(self, table=self.table.filter(kept))
 
-    def _place(self, row: int) -> Place:
+    def _place(self, row: int) -> LogPlace:
         commit = self.table.column(COMMIT_COLUMN)[row].as_py()
-        return Place(Lsn(commit), self.table.column(NUMBER_COLUMN)[row].as_py())
+        return LogPlace(Lsn(commit), self.table.column(NUMBER_COLUMN)[row].as_py())
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class ReadChanges:
 
     rows: PlacedRows | None
     """Every row before the first change that cannot be read; None where there is none."""
-    stop: tuple[Place, StopReason] | None = None
+    stop: tuple[LogPlace, StopReason] | None = None
     """The place of that change, and what is wrong with it."""
 
 
@@ -117,7 +117,7 @@ def read_changes(
     stop = None
     if found.stop is not None:
         at, reason = found.stop
-        stop = Place(Lsn(int(commits[at])), int(numbers[at])), reason
+        stop = LogPlace(Lsn(int(commits[at])), int(numbers[at])), reason
     if not found.table.num_rows:
         return ReadChanges(None, stop)
     rows = found.source_row.to_numpy()

@@ -8,7 +8,7 @@ Lsn = NewType("Lsn", int)
 """A byte position in the server's write-ahead log (64 bits)."""
 
 
-class Place(NamedTuple):
+class LogPlace(NamedTuple):
     """Where a change stands in the stream: transactions come in the order of their commits."""
 
     commit: Lsn
@@ -17,7 +17,7 @@ class Place(NamedTuple):
     """Which change of the transaction it is, counted from 1."""
 
 
-BEFORE_ALL = Place(Lsn(0), 0)
+BEFORE_ALL = LogPlace(Lsn(0), 0)
 
 
 def lsn_text(lsn: int) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from openmirror.cdc.postgresql.asking import DatabaseFacts, TableFacts, ask
 from openmirror.cdc.postgresql.catalogue import definitions_of, types_of
-from openmirror.cdc.postgresql.connecting import Connection, connected
+from openmirror.cdc.postgresql.connecting import DatabaseConnection, connected
 from openmirror.cdc.postgresql.definitions import Oid, TableDefinition, Types
 from openmirror.cdc.postgresql.publication import (
     make_publication,
@@ -108,7 +108,7 @@ def check(settings: StreamSettings) -> tuple[SourceFinding, ...]:
 
 
 def bring_publication(
-    connection: Connection, settings: StreamSettings, prepared: PreparedDatabase
+    connection: DatabaseConnection, settings: StreamSettings, prepared: PreparedDatabase
 ) -> PublishedTables:
     """Make the stream's publication, or let it have every table that is mirrored, and no other.
 
@@ -130,7 +130,7 @@ def bring_publication(
     return PublishedTables(oid, wanted - refused.keys(), refused)
 
 
-def _once_unread(connection: Connection, settings: StreamSettings) -> DatabaseFacts:
+def _once_unread(connection: DatabaseConnection, settings: StreamSettings) -> DatabaseFacts:
     """Return the facts once a reader of the slot that was killed has ended."""
     until = time.monotonic() + _SECONDS_FOR_A_READER_TO_END
     facts = ask(connection, settings.slot)
@@ -142,7 +142,7 @@ def _once_unread(connection: Connection, settings: StreamSettings) -> DatabaseFa
 
 
 def _columns(
-    connection: Connection, settings: StreamSettings, chosen: Choice
+    connection: DatabaseConnection, settings: StreamSettings, chosen: Choice
 ) -> Iterator[tuple[str, SourceFinding]]:
     """Give findings of columns that are left out, or that keep their table from being mirrored."""
     definitions = definitions_of(connection, [table.oid for table in chosen.tables])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from openmirror.cdc.postgresql.definitions import Oid
-from openmirror.cdc.postgresql.places import Lsn, Place
+from openmirror.cdc.postgresql.places import LogPlace, Lsn
 from openmirror.cdc.postgresql.shapes import TableShape
 from openmirror.errors import OtherPublisher
 from openmirror.protocol.schema import ColumnType
@@ -35,7 +35,7 @@ class LogProgress:
     """What the newest footer says of a stream (PROTOCOL §13.4)."""
 
     identity: StreamIdentity
-    place: Place
+    place: LogPlace
     """Every change of this table up to here, inclusive, has landed."""
     columns: tuple[SentColumn, ...]
     """The table's columns as the newest rows were sent, without those of lineage."""
@@ -62,7 +62,7 @@ class LogProgress:
             )
             return cls(
                 identity=StreamIdentity(document["identity"]),
-                place=Place(Lsn(int(commit)), int(number)),
+                place=LogPlace(Lsn(int(commit)), int(number)),
                 columns=columns,
                 load=str(document["load"]),
             )
@@ -74,7 +74,7 @@ class LogProgress:
 
 
 def is_of_stream(state: ZoneState, stream: str) -> bool:
-    """Return whether any life of the stream has landed in a folder."""
+    """Return whether any identity of the stream has landed in a folder."""
     return state.carried is not None and stream in state.carried.streams
 
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import psycopg
 from psycopg import sql
 
-from openmirror.cdc.postgresql.connecting import Connection
+from openmirror.cdc.postgresql.connecting import DatabaseConnection
 from openmirror.cdc.postgresql.definitions import Oid
+from openmirror.cdc.postgresql.encodings import encoded
 
 _LOCK_TIMEOUT = "1s"
 _AT_ONCE = 200
@@ -64,7 +65,7 @@ class PublicationFacts:
     """Tables of which it leaves out rows or columns, as SQL writes them."""
 
 
-def ask_publication(connection: Connection, name: str) -> PublicationFacts | None:
+def ask_publication(connection: DatabaseConnection, name: str) -> PublicationFacts | None:
     """Return a publication's facts; None where there is none of this name."""
     row = connection.execute(_FACTS, (name,)).fetchone()
     if row is None:
@@ -73,7 +74,7 @@ def ask_publication(connection: Connection, name: str) -> PublicationFacts | Non
     return PublicationFacts(**{**row, **sets, "filtered": tuple(row["filtered"])})
 
 
-def publication_oid(connection: Connection, name: str) -> Oid | None:
+def publication_oid(connection: DatabaseConnection, name: str) -> Oid | None:
     """Return a publication's OID; None where there is none of this name.
 
     Unlike `ask_publication`, it costs nothing however many tables there are.
@@ -84,7 +85,7 @@ def publication_oid(connection: Connection, name: str) -> Oid | None:
     return None if row is None else int(row["oid"])
 
 
-def make_publication(connection: Connection, name: str) -> Oid:
+def make_publication(connection: DatabaseConnection, name: str) -> Oid:
     """Make a publication without tables, and return its OID."""
     connection.execute(_statement("CREATE PUBLICATION {} WITH ", name) + _options(connection))
     made = publication_oid(connection, name)
@@ -92,12 +93,14 @@ def make_publication(connection: Connection, name: str) -> Oid:
     return made
 
 
-def publish_every_change(connection: Connection, name: str) -> None:
+def publish_every_change(connection: DatabaseConnection, name: str) -> None:
     """Let a publication send all kinds of changes, whatever it was made with."""
     connection.execute(_statement("ALTER PUBLICATION {} SET ", name) + _options(connection))
 
 
-def publish(connection: Connection, name: str, tables: Collection[Oid]) -> Mapping[Oid, str]:
+def publish(
+    connection: DatabaseConnection, name: str, tables: Collection[Oid]
+) -> Mapping[Oid, str]:
     """Add tables to a publication. Each is committed when this returns.
 
     Only the tables themselves are added, none that inherits from them. A table that is locked for
@@ -109,17 +112,19 @@ def publish(connection: Connection, name: str, tables: Collection[Oid]) -> Mappi
     return _alter(connection, name, "ADD", tables)
 
 
-def unpublish(connection: Connection, name: str, tables: Collection[Oid]) -> Mapping[Oid, str]:
+def unpublish(
+    connection: DatabaseConnection, name: str, tables: Collection[Oid]
+) -> Mapping[Oid, str]:
     """Take tables out of a publication; returns why a table was not, like `publish`."""
     return _alter(connection, name, "DROP", tables)
 
 
-def drop_publication(connection: Connection, name: str) -> None:
+def drop_publication(connection: DatabaseConnection, name: str) -> None:
     """Drop a publication, if it is there."""
     connection.execute(_statement("DROP PUBLICATION IF EXISTS {}", name))
 
 
-def harmed_tables(connection: Connection, name: str) -> Mapping[Oid, str]:
+def harmed_tables(connection: DatabaseConnection, name: str) -> Mapping[Oid, str]:
     """Return published tables whose UPDATE and DELETE the server refuses, with their titles.
 
     A table gets there when its primary key is dropped or its replica identity is changed while it
@@ -144,7 +149,7 @@ def publish_options(version: int) -> str:
     )
 
 
-def _options(connection: Connection) -> sql.Composed:
+def _options(connection: DatabaseConnection) -> sql.Composed:
     return sql.SQL("{}").format(_raw(publish_options(connection.info.server_version)))
 
 
@@ -157,17 +162,19 @@ def _raw(text: str) -> sql.SQL:
 
 
 def _alter(
-    connection: Connection, name: str, verb: str, tables: Collection[Oid]
+    connection: DatabaseConnection, name: str, verb: str, tables: Collection[Oid]
 ) -> Mapping[Oid, str]:
     rows = connection.execute(_QUOTED, (sorted(tables),)).fetchall()
     named = [(row["oid"], row["quoted"]) for row in rows]
-    head = _statement(f"ALTER PUBLICATION {{}} {verb} TABLE ", name)
+    head = _statement(f"ALTER PUBLICATION {{}} {verb} TABLE ", name).as_string(None)
+    encoding = connection.info.parameter_status("server_encoding") or ""
 
     def alter(part: Sequence[tuple[Oid, str]]) -> None:
         names = ", ".join(f"ONLY {quoted}" for _, quoted in part)
         with connection.transaction():
             connection.execute(_raw(f"SET LOCAL lock_timeout = '{_LOCK_TIMEOUT}'"))
-            connection.execute(head + _raw(names))
+            # By psycopg, a name outside of ASCII could not be sent to a database of SQL_ASCII.
+            connection.execute(encoded(head + names, encoding, "surrogateescape"))
 
     refused: dict[Oid, str] = {}
     for at in range(0, len(named), _AT_ONCE):

@@ -99,7 +99,7 @@ class SourceRows:
         """Return the statement that copies the highest key."""
         names = [_name(key.name) for key in self.keys]
         order = ", ".join(f"{name} DESC" for name in names)
-        return self._copy(names, f"ORDER BY {order} LIMIT 1".encode())
+        return self._copy(names, self._encoded(f"ORDER BY {order} LIMIT 1"))
 
     def range(self, after: KeyTexts | None, high: KeyTexts, limit: int) -> bytes:
         """Return the statement that copies rows in key order.

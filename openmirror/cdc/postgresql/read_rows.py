@@ -10,15 +10,15 @@ from decimal import Decimal
 import pyarrow as pa  # type: ignore[import-untyped]
 
 from openmirror.cdc.postgresql.copied import copied_rows
-from openmirror.cdc.postgresql.encodings import codec_of
+from openmirror.cdc.postgresql.encodings import encoded
 from openmirror.cdc.postgresql.load_state import KeyTexts
-from openmirror.cdc.postgresql.partial_rows import Key, key_rows
+from openmirror.cdc.postgresql.partial_rows import RowKey, key_rows
 from openmirror.cdc.postgresql.pgoutput import MalformedMessage
 from openmirror.cdc.postgresql.placed_rows import COMMIT_COLUMN, NUMBER_COLUMN
-from openmirror.cdc.postgresql.places import Place
+from openmirror.cdc.postgresql.places import LogPlace
 from openmirror.cdc.postgresql.ranges import SourceRows
 from openmirror.cdc.postgresql.shapes import TableShape
-from openmirror.cdc.postgresql.types import Form
+from openmirror.cdc.postgresql.types import TextForm
 from openmirror.cdc.postgresql.value_stops import key_title, value_invalid
 from openmirror.cdc.postgresql.values import ValueRefused
 from openmirror.cdc.stops import GIVE_WHOLE_ROWS
@@ -66,7 +66,7 @@ def key_of_line(line: bytes, places: Sequence[int]) -> KeyTexts:
     return tuple(fields[place] for place in places)
 
 
-def reread_rows(rows: pa.Table, keys: Sequence[str], needed: Mapping[Key, Place]) -> pa.Table:
+def reread_rows(rows: pa.Table, keys: Sequence[str], needed: Mapping[RowKey, LogPlace]) -> pa.Table:
     """Return the rows whose keys were asked for, each with the place that it stands for.
 
     The database may find a row of another text, such as `A` for `a` by `citext`; it is no answer.
@@ -79,7 +79,7 @@ def reread_rows(rows: pa.Table, keys: Sequence[str], needed: Mapping[Key, Place]
     return kept.append_column(COMMIT_COLUMN, commits).append_column(NUMBER_COLUMN, numbers)
 
 
-def server_keys(keys: Sequence[Key], shape: TableShape, source: SourceRows) -> list[KeyTexts]:
+def server_keys(keys: Sequence[RowKey], shape: TableShape, source: SourceRows) -> list[KeyTexts]:
     """Return keys as the server writes them, or reads them as the same.
 
     Args:
@@ -91,15 +91,16 @@ def server_keys(keys: Sequence[Key], shape: TableShape, source: SourceRows) -> l
         UnreadableRow: A key column is an array, whose value is not written as the server does.
     """
     readings = {column.name: column.reading for column in shape.columns}
-    if any(readings[name].form is Form.ARRAY for name in shape.keys):
+    if any(readings[name].form is TextForm.ARRAY for name in shape.keys):
         detail = (
             f"a row of table {shape.title} changed its key while the table was read, and the log "
             "leaves out its unchanged values"
         )
         raise UnreadableRow(StopReason(StopCode.VALUE_UNAVAILABLE, detail, GIVE_WHOLE_ROWS))
     order = [shape.keys.index(key.name) for key in source.keys]
-    codec = codec_of(source.encoding)
-    return [tuple(_text(key[at]).encode(codec, "replace") for at in order) for key in keys]
+    return [
+        tuple(encoded(_text(key[at]), source.encoding, "replace") for at in order) for key in keys
+    ]
 
 
 def _text(value: object) -> str:

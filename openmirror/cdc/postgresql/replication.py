@@ -49,7 +49,7 @@ class LogEnded(Unavailable):
         """The error that the server itself reported; None where the connection was lost."""
 
 
-class LogReader:
+class ReplicationReader:
     """Reads a replication slot from an LSN on. `start` comes first, and `close` last."""
 
     def __init__(
@@ -118,7 +118,7 @@ class LogReader:
         return self._received
 
     def acknowledge(self, lsn: Lsn) -> None:
-        """Tell the server that everything before this LSN may be forgotten."""
+        """Report the server that everything before this LSN may be forgotten."""
         self._acknowledged = max(self._acknowledged, lsn)
 
     def close(self) -> None:

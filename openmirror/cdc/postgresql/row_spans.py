@@ -23,7 +23,7 @@ _BEHIND = 8
 """Bytes that are read beyond the last message, before its end is compared."""
 
 
-class Spans(NamedTuple):
+class ValueSpans(NamedTuple):
     """Where one column's values lie, of as many messages as there are."""
 
     kind: npt.NDArray[np.uint8]
@@ -31,13 +31,13 @@ class Spans(NamedTuple):
     begin: Numbers
     end: Numbers
 
-    def taken(self, rows: Numbers) -> Spans:
+    def taken(self, rows: Numbers) -> ValueSpans:
         """Return the spans of some messages."""
-        return Spans(self.kind[rows], self.begin[rows], self.end[rows])
+        return ValueSpans(self.kind[rows], self.begin[rows], self.end[rows])
 
-    def where(self, wanted: Flags, other: Spans) -> Spans:
+    def where(self, wanted: Flags, other: ValueSpans) -> ValueSpans:
         """Return these spans where wanted, and another column's elsewhere."""
-        return Spans(
+        return ValueSpans(
             np.where(wanted, self.kind, other.kind),
             np.where(wanted, self.begin, other.begin),
             np.where(wanted, self.end, other.end),
@@ -59,9 +59,9 @@ class RowSpans:
     """`I`, `U`, `D` or `T` of each message."""
     has_old: Flags
     """Whether a message has an old row, or an old key."""
-    new: tuple[Spans, ...]
+    new: tuple[ValueSpans, ...]
     """For each column of the shape; all NULL in messages without a new row."""
-    old: tuple[Spans, ...]
+    old: tuple[ValueSpans, ...]
     """Likewise; empty where no message has an old row."""
 
 
@@ -94,7 +94,7 @@ def row_spans(messages: Sequence[bytes], shape: TableShape) -> RowSpans:
         & np.isin(operation, (INSERT, UPDATE, DELETE, TRUNCATE))
     )
     starts = begins + _HEAD
-    old: tuple[Spans, ...] = ()
+    old: tuple[ValueSpans, ...] = ()
     if has_old.any():
         old, after = walker.walk(np.flatnonzero(has_old), starts, ends)
         is_update = operation == UPDATE
@@ -128,7 +128,7 @@ class _Walker:
 
     def walk(
         self, rows: Numbers, starts: Numbers, ends: Numbers
-    ) -> tuple[tuple[Spans, ...], Numbers]:
+    ) -> tuple[tuple[ValueSpans, ...], Numbers]:
         """Return the spans of the row that begins in some messages, and where each row ends.
 
         Spans and ends are those of all messages: in others, values are NULL.
@@ -152,7 +152,7 @@ class _Walker:
         after[rows] = at
         return tuple(found), after
 
-    def _value(self, at: Numbers, limit: Numbers, rows: Numbers) -> Spans:
+    def _value(self, at: Numbers, limit: Numbers, rows: Numbers) -> ValueSpans:
         # Nothing is read beyond a message's end but the bytes that stand behind the last one.
         self._check_some(at < limit, rows)
         kind = self._bytes[at]
@@ -165,7 +165,7 @@ class _Walker:
             begin = np.where(is_text, at + 5, at + 1)
             end = np.where(is_text, begin + self._words[at + 1], begin)
         self._check_some(end <= limit, rows)
-        return Spans(kind, begin, end)
+        return ValueSpans(kind, begin, end)
 
     def _check_some(self, is_sound: Flags, rows: Numbers) -> None:
         if not is_sound.all():
@@ -186,9 +186,9 @@ class _Walker:
         )
 
 
-def _spread(spans: Spans, rows: Numbers, starts: Numbers) -> Spans:
+def _spread(spans: ValueSpans, rows: Numbers, starts: Numbers) -> ValueSpans:
     kind = np.full(len(starts), NULL, np.uint8)
     # Arrow wants offsets that never descend, also those of values that are NULL.
     begin, end = starts.copy(), starts.copy()
     kind[rows], begin[rows], end[rows] = spans
-    return Spans(kind, begin, end)
+    return ValueSpans(kind, begin, end)

@@ -141,13 +141,13 @@ class RunningStream:
                 self._unsendable = None
                 self._opened_at = time.monotonic()
             while not self._stopping.is_set():
-                self._tell(self._stream.turn())
-            self._tell(self._stream.drain())
+                self._pass_on(self._stream.turn())
+            self._pass_on(self._stream.drain())
         except _PASSING as error:
             return self._failed(error)
         return 0.0
 
-    def _tell(self, done: BatchReport | None) -> None:
+    def _pass_on(self, done: BatchReport | None) -> None:
         if done is None:
             return
         if done.rows or time.monotonic() - self._opened_at > _LASTING:

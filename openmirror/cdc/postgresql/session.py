@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from openmirror.cdc.postgresql.asking import ask_synchronous_names
 from openmirror.cdc.postgresql.batches import MARK_PREFIX, Assembler, ResolvedRelation
 from openmirror.cdc.postgresql.catalogue import Snapshot, definition_of, snapshot_now, types_of
-from openmirror.cdc.postgresql.connecting import Connection, opened, replication_connection
+from openmirror.cdc.postgresql.connecting import DatabaseConnection, opened, replication_connection
 from openmirror.cdc.postgresql.definitions import Oid, TableDefinition, TypeFacts
 from openmirror.cdc.postgresql.load_events import LoaderSettings
 from openmirror.cdc.postgresql.loading import Loader
@@ -20,15 +20,15 @@ from openmirror.cdc.postgresql.pgoutput import Relation
 from openmirror.cdc.postgresql.placed_rows import lineage_refused
 from openmirror.cdc.postgresql.places import Lsn
 from openmirror.cdc.postgresql.publication import publication_oid, sends_generated
-from openmirror.cdc.postgresql.replication import LogReader
+from openmirror.cdc.postgresql.replication import ReplicationReader
 from openmirror.cdc.postgresql.requirements import synchronous_finding
 from openmirror.cdc.postgresql.settings import StreamSettings, columns_of
 from openmirror.cdc.postgresql.shapes import TableShape, shape_of, shape_of_definition
 from openmirror.cdc.postgresql.slots import must_reconnect
-from openmirror.cdc.postgresql.staging import Staging
+from openmirror.cdc.postgresql.staging import StreamStaging
 from openmirror.cdc.postgresql.standbys import is_synchronous_standby
 from openmirror.cdc.postgresql.stream import BatchLanding, LogStream, StreamLimits, TextChanges
-from openmirror.cdc.postgresql.table_files import TableFiles
+from openmirror.cdc.postgresql.table_files import StreamFolders
 from openmirror.cdc.postgresql.tables import Mode, ReadOptions, TableChanges, TableState
 from openmirror.cdc.postgresql.text_facts import ask_text_facts, changed_types
 from openmirror.cdc.postgresql.type_uses import TypeUses, type_uses
@@ -41,7 +41,7 @@ from openmirror.protocol.streams import LogSource, StopCode, StoppedTable, StopR
 _TRANSACTIONS = "transactions"
 """Where parts of transactions larger than memory are staged."""
 _WATCH_EVERY = 2.0
-"""Seconds between two looks at what would harm the source, or the stream."""
+"""Seconds between two checks of what would harm the source, or the stream."""
 
 
 class PublicationReplaced(Unavailable):
@@ -105,8 +105,8 @@ class DatabaseStream:
         self._note(prepared.notes)
         server = prepared.facts.server
         zone = self._zone
-        files = TableFiles(zone.store, zone.path, settings.stream, document.now.identity)
-        staging = Staging(zone.store, zone.path, settings.stream)
+        files = StreamFolders(zone.store, zone.path, settings.stream, document.now.identity)
+        staging = StreamStaging(zone.store, zone.path, settings.stream)
         self._tidy(staging, document)
         uses = type_uses(connection, log)
         catalogue = _Catalogue(connection, log, uses, lineage=zone.lineage)
@@ -147,8 +147,8 @@ class DatabaseStream:
         )
         loader.start()
 
-        def connect(start: Lsn) -> LogReader:
-            reader = LogReader(
+        def connect(start: Lsn) -> ReplicationReader:
+            reader = ReplicationReader(
                 lambda: replication_connection(settings.url, settings.slot),
                 settings.slot,
                 settings.slot,
@@ -169,7 +169,7 @@ class DatabaseStream:
                 self._say(note)
         self._noted = notes
 
-    def _tidy(self, staging: Staging, document: SharedDocument) -> None:
+    def _tidy(self, staging: StreamStaging, document: SharedDocument) -> None:
         """Remove what no load of the document has any more."""
         staging.remove(_TRANSACTIONS)
         owned = [one.number for one in document.now.resnapshots.values()]
@@ -185,7 +185,7 @@ def _states(document: SharedDocument, loads: StreamLoads) -> dict[TablePath, Tab
     for path in now.log.tables.values():
         asked = now.resnapshots.get(path)
         is_sound = path in now.tables and path not in now.stopped
-        state = TableState(path, Mode.LANDING if is_sound else Mode.WAITING)
+        state = TableState(path=path, mode=Mode.LANDING if is_sound else Mode.WAITING)
         if asked is not None and asked.since is not None:
             state.mode, state.load = Mode.LOADING, asked.number
             if not loads.resume(path, asked.number):
@@ -198,7 +198,7 @@ class _Catalogue:
     """Asks the catalogue what tables and their types are."""
 
     def __init__(
-        self, connection: Connection, log: LogSource, uses: TypeUses, *, lineage: bool
+        self, connection: DatabaseConnection, log: LogSource, uses: TypeUses, *, lineage: bool
     ) -> None:
         self._lineage = lineage
         self._connection = connection
@@ -272,11 +272,11 @@ def _filled(relation: Relation, definition: TableDefinition | None) -> frozenset
 
 
 class _Watch:
-    """Looks now and then for what would harm the source, or changes rows without an event."""
+    """Checks now and then for what would harm the source, or changes rows without an event."""
 
     def __init__(
         self,
-        connection: Connection,
+        connection: DatabaseConnection,
         settings: StreamSettings,
         document: SharedDocument,
         uses: TypeUses,
@@ -285,13 +285,13 @@ class _Watch:
         self._settings = settings
         self._document = document
         self._uses = uses
-        self._looked_at = time.monotonic() - _WATCH_EVERY
+        self._checked_at = time.monotonic() - _WATCH_EVERY
 
     def snapshot(self) -> Snapshot:
         """Return which transactions are visible now."""
         return snapshot_now(self._connection)
 
-    def look(self) -> TextChanges | None:
+    def changes(self) -> TextChanges | None:
         """Return which tables' rows have other texts now; None where it is not time to ask.
 
         Raises:
@@ -299,9 +299,9 @@ class _Watch:
             PublicationReplaced: Changes may be missing.
         """
         now = time.monotonic()
-        if now - self._looked_at < _WATCH_EVERY:
+        if now - self._checked_at < _WATCH_EVERY:
             return None
-        self._looked_at = now
+        self._checked_at = now
         settings, log = self._settings, self._document.now.log
         assert log is not None
         names = ask_synchronous_names(self._connection)

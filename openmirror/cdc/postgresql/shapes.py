@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from openmirror.cdc.postgresql.definitions import Oid, ReplicaIdentity, TableDefinition, Types
 from openmirror.cdc.postgresql.pgoutput import Relation
-from openmirror.cdc.postgresql.types import Reading, reading_of
+from openmirror.cdc.postgresql.types import TypeReading, reading_of
 from openmirror.protocol.names import ROW_MARKER_COLUMN, fold_case, is_unicode
 from openmirror.protocol.schema import Column, TableSchema
 from openmirror.protocol.streams import StopCode, StopReason
@@ -22,7 +22,7 @@ class ShapeColumn:
     """Its place among the columns that are sent, from 0."""
     type: Oid
     modifier: int
-    reading: Reading
+    reading: TypeReading
     is_key: bool
 
 
@@ -245,7 +245,7 @@ def _shape(
 
 def _column_reading(
     table: _Table, column: _Sent, types: Types, as_text: bool, is_key: bool
-) -> Reading | StopReason:
+) -> TypeReading | StopReason:
     title = f"{table.title}.{column.name}"
     reading = reading_of(
         title, column.type, column.modifier, types, as_text=as_text, table=table.title

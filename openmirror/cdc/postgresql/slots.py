@@ -11,7 +11,7 @@ from psycopg import pq
 from psycopg.pq.abc import PGconn, PGresult
 
 from openmirror.cdc.postgresql.catalogue import OpenWriter
-from openmirror.cdc.postgresql.connecting import Connection, connected, failure, opened
+from openmirror.cdc.postgresql.connecting import DatabaseConnection, connected, failure, opened
 from openmirror.cdc.postgresql.places import Lsn, parse_lsn
 from openmirror.cdc.postgresql.settings import DatabaseUrl
 
@@ -21,7 +21,7 @@ _MAKE_COPIED = """
     FROM pg_create_logical_replication_slot(%s, 'pgoutput', failover => true)
 """
 _FAILOVER_FROM = 170000
-_SECONDS_BETWEEN_LOOKS = 1.0
+_SECONDS_BETWEEN_CHECKS = 1.0
 _SLOT = """
     SELECT active AS is_used, active_pid AS reader, coalesce(plugin, '') AS plugin,
         coalesce(database, '') AS database,
@@ -91,7 +91,7 @@ class SystemFacts:
     """The end of the log on its disk."""
 
 
-def ask_slot(connection: Connection, slot: str) -> SlotFacts | None:
+def ask_slot(connection: DatabaseConnection, slot: str) -> SlotFacts | None:
     """Return a slot's facts; None where there is none of this name."""
     row = connection.execute(_SLOT, (slot,)).fetchone()
     if row is None:
@@ -124,7 +124,7 @@ def make_slot(
     standbys that synchronize slots.
 
     Args:
-        on_wait: Is told about once a second what the server waits for.
+        on_wait: Is informed about once a second what the server waits for.
         should_stop: Is asked about once a second whether to give up; no slot is left then.
 
     Raises:
@@ -133,7 +133,7 @@ def make_slot(
     with opened(url, slot) as connection, opened(url, slot) as beside:
         making = _Making(connection, slot)
         making.start()
-        while not making.wait(_SECONDS_BETWEEN_LOOKS):
+        while not making.wait(_SECONDS_BETWEEN_CHECKS):
             if should_stop():
                 making.cancel()
             else:
@@ -141,7 +141,7 @@ def make_slot(
         return making.outcome(url)
 
 
-def drop_slot(connection: Connection, slot: str) -> None:
+def drop_slot(connection: DatabaseConnection, slot: str) -> None:
     """Drop a slot, if it is there. Raises psycopg's ObjectInUse while a process reads it."""
     connection.execute(
         "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = %s",
@@ -152,7 +152,7 @@ def drop_slot(connection: Connection, slot: str) -> None:
 def must_reconnect(version: int) -> bool:
     """Whether a sender does not notice a publication's new table while transactions are open.
 
-    Later versions tell open transactions of the change. `version` is `server_version_num`.
+    Later versions report open transactions of the change. `version` is `server_version_num`.
     """
     return version % 10000 < _DISTRIBUTES.get(version // 10000, 0)
 
@@ -184,7 +184,7 @@ def timeline_switches(content: str) -> Mapping[int, Lsn]:
 class _Making:
     """A thread that makes a slot, which lasts for as long as other transactions do."""
 
-    def __init__(self, connection: Connection, slot: str) -> None:
+    def __init__(self, connection: DatabaseConnection, slot: str) -> None:
         self._connection = connection
         self._slot = slot
         self._made: Lsn | None = None
@@ -202,7 +202,7 @@ class _Making:
 
     def cancel(self) -> None:
         self._is_cancelled = True
-        self._connection.cancel_safe(timeout=_SECONDS_BETWEEN_LOOKS * 10)
+        self._connection.cancel_safe(timeout=_SECONDS_BETWEEN_CHECKS * 10)
 
     def outcome(self, url: DatabaseUrl) -> Lsn | None:
         if self._is_cancelled and isinstance(self._error, psycopg.errors.QueryCanceled):
@@ -223,7 +223,7 @@ class _Making:
             self._error = error
 
 
-def _awaited(connection: Connection, pid: int) -> Sequence[OpenWriter]:
+def _awaited(connection: DatabaseConnection, pid: int) -> Sequence[OpenWriter]:
     return [OpenWriter(**row) for row in connection.execute(_AWAITED, (pid,))]
 
 

@@ -124,7 +124,7 @@ class StagedLoad:
         self.pieces.remove_all()
 
 
-class Staging:
+class StreamStaging:
     """What one stream has staged. Every method raises what the store raises."""
 
     def __init__(self, store: FileStore, zone: StorePath, stream: str) -> None:

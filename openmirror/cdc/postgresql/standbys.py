@@ -28,5 +28,5 @@ def is_synchronous_standby(setting: str, application: str) -> bool:
 
 
 def _lower(name: str) -> str:
-    """Return a name without the case of ASCII letters, which is all that the server folds."""
-    return _UPPER.sub(lambda letters: letters[0].lower(), name)
+    """Return a name without the case of ASCII characters, which is all that the server folds."""
+    return _UPPER.sub(lambda characters: characters[0].lower(), name)

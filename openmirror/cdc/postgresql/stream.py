@@ -5,8 +5,8 @@ what it received into batches, and one more thread lands them, in their order:
 
 1. Each table's changes land, or are staged for its load (`tables`).
 2. The stream's document moves on.
-3. Only then, and only as far as every transaction is visible to a new snapshot, the server is told
-   that it may forget its log.
+3. Only then the log is acknowledged, and only as far as every transaction is visible to a new
+   snapshot.
 
 A process that ends anywhere begins again from the document: the server sends everything behind it
 once more, and what landed already is left out by its place.
@@ -23,12 +23,12 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 from uuid import uuid4
 
-from openmirror.cdc.postgresql.batches import Assembler, Batch
+from openmirror.cdc.postgresql.batches import Assembler, LogBatch
 from openmirror.cdc.postgresql.catalogue import Snapshot
 from openmirror.cdc.postgresql.loads import LoadFailure, StreamLoads
-from openmirror.cdc.postgresql.pgoutput import Begin
-from openmirror.cdc.postgresql.places import Lsn, Place
-from openmirror.cdc.postgresql.replication import LogReader
+from openmirror.cdc.postgresql.pgoutput import BeginMessage
+from openmirror.cdc.postgresql.places import LogPlace, Lsn
+from openmirror.cdc.postgresql.replication import ReplicationReader
 from openmirror.cdc.postgresql.tables import (
     Mode,
     TableChanges,
@@ -42,10 +42,13 @@ from openmirror.cdc.relay.relay import BatchReport
 from openmirror.protocol.names import TablePath
 from openmirror.protocol.streams import Offset, StoppedTable, StreamDocument
 
-_LOOK_EVERY = 5.0
-"""Seconds between two looks at what operators ask for."""
+_ASK_EVERY = 5.0
+"""Seconds between two checks of what operators ask for."""
 _NEWS_EVERY = 0.1
-"""Seconds between two looks at what loads have to say, while nothing comes in the log."""
+"""Seconds between two checks of what loads have to say, while nothing comes in the log."""
+_REST = 2.0
+"""News of loads wait this many times as long as the document took to write last, and at most for
+the trigger. With ten thousand tables the document is large, and is not written for each of them."""
 _LANDING_THREADS = 4
 """Tables whose changes land at the same time."""
 
@@ -80,7 +83,7 @@ class Visibility:
     """The end and the number of each, in the order of their commits."""
     _held: list[tuple[Lsn, int]] = field(default_factory=list)
 
-    def landed(self, batch: Batch) -> None:
+    def landed(self, batch: LogBatch) -> None:
         """Take the transactions of a batch, once the batch ends with a whole one and has landed."""
         self._held.extend(batch.commits)
         if batch.is_whole:
@@ -118,7 +121,7 @@ class Watch(Protocol):
         """Return which transactions are visible now."""
         ...
 
-    def look(self) -> TextChanges | None:
+    def changes(self) -> TextChanges | None:
         """Return which tables' rows have other texts now; None where it is not time to ask.
 
         Raises what keeps the stream from being read any longer.
@@ -151,7 +154,9 @@ class BatchLanding:
         )
         self._pool = ThreadPoolExecutor(_LANDING_THREADS, thread_name_prefix="landing")
         self._written_at = time.monotonic()
-        self._looked_at = 0.0
+        self._checked_at = 0.0
+        self.seconds_to_write = 0.0
+        """How long it took to write the document last."""
 
     @property
     def end(self) -> Lsn:
@@ -162,11 +167,11 @@ class BatchLanding:
         """End the threads that land."""
         self._pool.shutdown(wait=True)
 
-    def land(self, batch: Batch) -> BatchReport:
+    def land(self, batch: LogBatch) -> BatchReport:
         """Land a batch. Raises what the store and the database raise; then open the stream anew."""
         self._loads.take_events()
         self._take_requests()
-        texts = self._watch.look()
+        texts = self._watch.changes()
         loaded = self._loads.landed()
         late = {path: self._land_late(path, through) for path, through in loaded.items()}
         outcomes = self._take(batch)
@@ -194,8 +199,8 @@ class BatchLanding:
     def _take_requests(self) -> None:
         """Want the loads that operators have asked for."""
         now = time.monotonic()
-        if now - self._looked_at >= _LOOK_EVERY:
-            self._looked_at = now
+        if now - self._checked_at >= _ASK_EVERY:
+            self._checked_at = now
             self._document.refresh()
         for path, one in self._document.now.resnapshots.items():
             table = self._tables.get(path)
@@ -204,7 +209,7 @@ class BatchLanding:
                 self._loads.want(path, one.number)
 
     def _take_texts(
-        self, texts: TextChanges, batch: Batch, outcomes: dict[TablePath, TableOutcome]
+        self, texts: TextChanges, batch: LogBatch, outcomes: dict[TablePath, TableOutcome]
     ) -> None:
         """Let tables be loaded again whose rows have other texts now."""
         for path in texts.tables:
@@ -212,9 +217,9 @@ class BatchLanding:
             if table.mode is not Mode.WAITING or table.load is not None:
                 table.mode, table.load, table.sent = Mode.WAITING, None, None
                 why = "a type of its columns has other labels or attributes than before"
-                outcome.anew = outcome.anew or (Place(batch.end, 0), why)
+                outcome.anew = outcome.anew or (LogPlace(batch.end, 0), why)
 
-    def _take(self, batch: Batch) -> dict[TablePath, TableOutcome]:
+    def _take(self, batch: LogBatch) -> dict[TablePath, TableOutcome]:
         paths = [
             path for path, table in self._tables.items() if path in batch.items or table.staged
         ]
@@ -227,7 +232,7 @@ class BatchLanding:
         ]
         return dict(zip(paths, [future.result() for future in futures], strict=True))
 
-    def _land_late(self, path: TablePath, through: Place) -> TableOutcome:
+    def _land_late(self, path: TablePath, through: LogPlace) -> TableOutcome:
         """Let a table whose load has landed go on, first with the changes that came meanwhile."""
         table = self._tables[path]
         assert table.load is not None
@@ -237,13 +242,13 @@ class BatchLanding:
 
     def _write(
         self,
-        batch: Batch,
+        batch: LogBatch,
         outcomes: Mapping[TablePath, TableOutcome],
         loaded: frozenset[TablePath],
         failed: Mapping[TablePath, LoadFailure],
         texts: TextChanges | None,
     ) -> dict[TablePath, StoppedTable]:
-        """Move the document on where something is to be said, or it is due; then acknowledge."""
+        """Move the document on where something is to be stated, or it is due; then acknowledge."""
         stopped, wanted = self._ends(batch, outcomes, failed)
         news = bool(
             stopped or wanted or loaded or any(o.rows or o.begun for o in outcomes.values())
@@ -257,25 +262,26 @@ class BatchLanding:
         if not news and not (is_due and moved) and not batch.marks:
             return stopped
         self._visibility.see(self._watch.snapshot())
-        begun = {path: one.begun for path, one in outcomes.items() if one.begun is not None}
+        begun = {
+            one.begun[0]: Offset(one.begun[1].commit)
+            for one in outcomes.values()
+            if one.begun is not None
+        }
         landed = [path for path, one in outcomes.items() if one.rows]
 
         def change(there: StreamDocument) -> StreamDocument:
             if there.log is not None:
                 there = replace(there, log=replace(there.log, texts=facts))
-            for number, place in begun.values():
-                there = there.begun(number, Offset(place.commit))
-            for path in loaded:
-                there = there.resumed(path).without_resnapshot(path)
-            there = there.without_resnapshots(*stopped, *wanted)
+            there = there.begun(begun).resumed(*loaded)
+            there = there.without_resnapshots(*loaded, *stopped, *wanted)
             there = there.advanced(Offset(self._visibility.complete), (*landed, *loaded), stopped)
-            for path, number in wanted.items():
-                there = there.wanting(path, number)
-            return there
+            return there.wanting_all(wanted)
 
         if news or is_due:
+            begins = time.monotonic()
             self._document.change(change)
             self._written_at = time.monotonic()
+            self.seconds_to_write = self._written_at - begins
             self._acknowledge(Lsn(self._document.now.complete_to))
         self._loads.end(loaded)
         self._take_requests()
@@ -283,7 +289,7 @@ class BatchLanding:
 
     def _ends(
         self,
-        batch: Batch,
+        batch: LogBatch,
         outcomes: Mapping[TablePath, TableOutcome],
         failed: Mapping[TablePath, LoadFailure],
     ) -> tuple[dict[TablePath, StoppedTable], dict[TablePath, str]]:
@@ -321,7 +327,7 @@ class LogStream:
 
     def __init__(
         self,
-        connect: Callable[[Lsn], LogReader],
+        connect: Callable[[Lsn], ReplicationReader],
         assembler: Assembler,
         landing: BatchLanding,
         loads: StreamLoads,
@@ -345,7 +351,7 @@ class LogStream:
         self._underway: Future[BatchReport] | None = None
 
     @property
-    def transaction(self) -> Begin | None:
+    def transaction(self) -> BeginMessage | None:
         """The transaction that has begun and not ended; None between two."""
         return self._assembler.transaction
 
@@ -361,7 +367,7 @@ class LogStream:
         return self._reader.received - min(self._reader.received, self._landing.end)
 
     def acknowledge(self, lsn: Lsn) -> None:
-        """Tell the server that everything before this LSN may be forgotten."""
+        """Report the server that everything before this LSN may be forgotten."""
         self._reader.acknowledge(lsn)
 
     def keep(self, parts: ExitStack) -> None:
@@ -408,12 +414,16 @@ class LogStream:
     def _gather(self) -> None:
         """Feed what comes until a batch is due."""
         assembler, limits = self._assembler, self._limits
-        until = time.monotonic() + limits.trigger_seconds
+        now = time.monotonic()
+        until = now + limits.trigger_seconds
+        rests_until = now + self._landing.seconds_to_write * _REST
         while True:
-            left = until - time.monotonic()
+            now = time.monotonic()
+            left = until - now
             if assembler.transaction is None:
-                is_full = assembler.size >= limits.batch_bytes
-                if is_full or left <= 0 or assembler.has_marks or self._loads.has_news():
+                if assembler.size >= limits.batch_bytes or left <= 0:
+                    return
+                if now >= rests_until and (assembler.has_marks or self._loads.has_news()):
                     return
             elif assembler.size >= limits.transaction_bytes:
                 return

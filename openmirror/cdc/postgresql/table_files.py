@@ -13,8 +13,9 @@ from uuid import uuid4
 
 import pyarrow as pa  # type: ignore[import-untyped]
 
+from openmirror.cdc.postgresql.own_names import OwnNames
 from openmirror.cdc.postgresql.placed_rows import COMMIT_COLUMN, NUMBER_COLUMN, PlacedRows
-from openmirror.cdc.postgresql.places import BEFORE_ALL, Place
+from openmirror.cdc.postgresql.places import BEFORE_ALL, LogPlace
 from openmirror.cdc.postgresql.progress import LogProgress, SentColumn, progress_in
 from openmirror.cdc.postgresql.staging import StagedPieces
 from openmirror.errors import FolderReplaced, NotThere
@@ -30,7 +31,7 @@ from openmirror.publishing.declaring import declared
 from openmirror.publishing.encoding import MARKER_TYPE, encoded, one_table
 from openmirror.publishing.footer import PublishedFooter, with_footer
 from openmirror.publishing.landing import ComposedFile, Lander
-from openmirror.publishing.naming import need_own_name, need_possible
+from openmirror.publishing.naming import need_possible
 from openmirror.publishing.newest import ZoneState
 from openmirror.publishing.pieces import WaitingRows, columns_of
 from openmirror.publishing.streamed import StreamedParquet
@@ -50,7 +51,7 @@ class OpenFolder:
         return set(map(fold_case, keys)) == set(map(fold_case, self.metadata.key_columns))
 
 
-class Piece(Protocol):
+class PlacedPiece(Protocol):
     """Change rows of one table, in memory or staged."""
 
     @property
@@ -64,12 +65,12 @@ class Piece(Protocol):
         ...
 
     @property
-    def first(self) -> Place:
+    def first(self) -> LogPlace:
         """The place of the first row."""
         ...
 
     @property
-    def last(self) -> Place:
+    def last(self) -> LogPlace:
         """The place of the last row."""
         ...
 
@@ -78,7 +79,7 @@ class Piece(Protocol):
         """Whether markers are text."""
         ...
 
-    def behind(self, place: Place) -> Piece | None:
+    def behind(self, place: LogPlace) -> PlacedPiece | None:
         """Return the rows whose places are behind another; None where there are none."""
         ...
 
@@ -88,20 +89,20 @@ class Piece(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class StagedRows:
+class StagedChanges:
     """Change rows of a transaction larger than memory, staged in the zone."""
 
     pieces: StagedPieces
     name: str
     columns: TableSchema
     sent: tuple[SentColumn, ...]
-    first: Place
-    last: Place
+    first: LogPlace
+    last: LogPlace
     has_partial_updates: bool
-    after: Place = BEFORE_ALL
+    after: LogPlace = BEFORE_ALL
     """Rows up to here are left out, because they have landed."""
 
-    def behind(self, place: Place) -> StagedRows | None:
+    def behind(self, place: LogPlace) -> StagedChanges | None:
         """Return the rows whose places are behind another; None where there are none."""
         return None if self.last <= place else replace(self, after=max(place, self.after))
 
@@ -113,7 +114,7 @@ class StagedRows:
                 yield kept.table
 
 
-class TableFiles:
+class StreamFolders:
     """The table folders that one stream lands in. Every method raises what the store raises."""
 
     def __init__(
@@ -128,7 +129,7 @@ class TableFiles:
         self._zone = zone
         self.stream = stream
         self.identity = identity
-        self._default_schema = default_schema
+        self._names = OwnNames(store, zone, default_schema)
         self._open: dict[TablePath, OpenFolder] = {}
 
     def folder(self, path: TablePath) -> StorePath:
@@ -148,7 +149,7 @@ class TableFiles:
         folder = self.folder(path)
         if keys is None and self._store.incarnation(folder) is None:
             raise FolderReplaced("its folder was deleted, and with it what landed before")
-        need_own_name(self._store, self._zone, path, self._default_schema)
+        self._names.need(path)
         metadata = declared(self._store, folder, keys)
         tidy(self._store, folder)
         lander = Lander(self._store, folder, self._store.incarnation(folder))
@@ -180,7 +181,7 @@ class TableFiles:
         except NotThere:
             return
 
-    def land(self, path: TablePath, pieces: Sequence[Piece]) -> int:
+    def land(self, path: TablePath, pieces: Sequence[PlacedPiece]) -> int:
         """Land what of these rows has not landed; return how many rows landed now.
 
         Raises:
@@ -201,11 +202,13 @@ class TableFiles:
 class _Composer:
     """Makes a table's next file for the state that its folder has."""
 
-    def __init__(self, files: TableFiles, pieces: Sequence[Piece], metadata: TableMetadata) -> None:
+    def __init__(
+        self, files: StreamFolders, pieces: Sequence[PlacedPiece], metadata: TableMetadata
+    ) -> None:
         self._files = files
         self._pieces = pieces
         self._default = metadata.default_marker
-        self._body: tuple[Place, StreamedParquet] | None = None
+        self._body: tuple[LogPlace, StreamedParquet] | None = None
         self.rows = 0
         self.landed = 0
 
@@ -225,7 +228,7 @@ class _Composer:
         )
         columns = _columns(group)
         assert not isinstance(columns, Broken)
-        if any(isinstance(piece, StagedRows) for piece in group):
+        if any(isinstance(piece, StagedChanges) for piece in group):
             body = self._streamed(group, columns, progress.place)
             self.rows = body.rows
             footer = next_footer(state, self._files.stream, after, columns, self.rows)
@@ -236,7 +239,7 @@ class _Composer:
         return ComposedFile(footer, with_footer(encoded(table), footer.as_json()))
 
     def _streamed(
-        self, group: Sequence[Piece], columns: TableSchema, behind: Place
+        self, group: Sequence[PlacedPiece], columns: TableSchema, behind: LogPlace
     ) -> StreamedParquet:
         """Return the same body for the same rows, so that it is sent once."""
         if self._body is None or self._body[0] != behind:
@@ -265,7 +268,7 @@ def in_file_schema(table: pa.Table, schema: pa.Schema) -> pa.Table:
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def _tables(pieces: Sequence[Piece], schema: pa.Schema) -> Iterator[pa.Table]:
+def _tables(pieces: Sequence[PlacedPiece], schema: pa.Schema) -> Iterator[pa.Table]:
     for piece in pieces:
         for table in piece.tables():
             yield in_file_schema(table, schema)
@@ -296,15 +299,15 @@ def next_footer(
     )
 
 
-def _columns(group: Sequence[Piece]) -> TableSchema | Broken:
+def _columns(group: Sequence[PlacedPiece]) -> TableSchema | Broken:
     """Return the columns of a file that has all of these rows, or why there is none."""
     empty = pa.table({})
     return columns_of([WaitingRows(rows=empty, marker=None, columns=p.columns) for p in group])
 
 
-def _one_file(pieces: Sequence[Piece]) -> list[Piece]:
+def _one_file(pieces: Sequence[PlacedPiece]) -> list[PlacedPiece]:
     """Return the first pieces, as many as fit into one file: one type a column holds them all."""
-    group: list[Piece] = []
+    group: list[PlacedPiece] = []
     for piece in pieces:
         if group and isinstance(_columns([*group, piece]), Broken):
             break
@@ -312,11 +315,11 @@ def _one_file(pieces: Sequence[Piece]) -> list[Piece]:
     return group
 
 
-def _has_text_markers(group: Sequence[Piece]) -> bool:
+def _has_text_markers(group: Sequence[PlacedPiece]) -> bool:
     return any(piece.has_partial_updates for piece in group)
 
 
-def _waiting(group: Sequence[Piece]) -> list[WaitingRows]:
+def _waiting(group: Sequence[PlacedPiece]) -> list[WaitingRows]:
     """Return the rows without their places; markers are text in all where they are in one."""
     as_text = _has_text_markers(group)
     found = []

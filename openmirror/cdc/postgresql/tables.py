@@ -27,12 +27,12 @@ from openmirror.cdc.postgresql.placed_rows import (
     PlacedRows,
     read_changes,
 )
-from openmirror.cdc.postgresql.places import BEFORE_ALL, Place
+from openmirror.cdc.postgresql.places import BEFORE_ALL, LogPlace
 from openmirror.cdc.postgresql.progress import SentColumn, sent_columns
 from openmirror.cdc.postgresql.shape_changes import changed_rows
 from openmirror.cdc.postgresql.shapes import TableShape
 from openmirror.cdc.postgresql.staging import StagedPieces
-from openmirror.cdc.postgresql.table_files import Piece, StagedRows, TableFiles
+from openmirror.cdc.postgresql.table_files import PlacedPiece, StagedChanges, StreamFolders
 from openmirror.cdc.stops import GIVE_WHOLE_ROWS, TAKE_SNAPSHOT
 from openmirror.errors import FolderReplaced, OtherPublisher, PublishRefused
 from openmirror.protocol.names import ROW_MARKER_COLUMN, TablePath
@@ -62,7 +62,7 @@ class Loads(Protocol):
         ...
 
 
-@dataclass
+@dataclass(kw_only=True)
 class TableState:
     """A table of the stream, as far as its changes are taken."""
 
@@ -72,9 +72,9 @@ class TableState:
     """The number of its load, while one is wanted or underway."""
     sent: tuple[SentColumn, ...] | None = None
     """The columns of the rows that were read last; None while that was not asked for."""
-    landed: Place = BEFORE_ALL
+    landed: LogPlace = BEFORE_ALL
     """Everything up to here had landed when the table was asked for the first time."""
-    staged: list[StagedRows] = field(default_factory=list)
+    staged: list[StagedChanges] = field(default_factory=list)
     """Rows of a transaction larger than memory that has not ended."""
 
 
@@ -84,11 +84,11 @@ class TableOutcome:
 
     rows: int = 0
     """Change rows that landed."""
-    stop: tuple[Place, StopReason] | None = None
+    stop: tuple[LogPlace, StopReason] | None = None
     """Where the table stopped, and why."""
-    anew: tuple[Place, str] | None = None
+    anew: tuple[LogPlace, str] | None = None
     """Where the table must be loaded again, and why; that happens by itself."""
-    begun: tuple[str, Place] | None = None
+    begun: tuple[str, LogPlace] | None = None
     """The load whose first mark came, by its number, and where."""
     pending: list[PlacedRows] = field(default_factory=list)
     """Rows that are read and have not landed yet."""
@@ -115,7 +115,7 @@ class TableChanges:
     """Takes each table's part of a batch. Different tables may be taken by different threads."""
 
     def __init__(
-        self, files: TableFiles, loads: Loads, large: StagedPieces, options: ReadOptions
+        self, files: StreamFolders, loads: Loads, large: StagedPieces, options: ReadOptions
     ) -> None:
         """Args:
         files: where changes land.
@@ -283,7 +283,7 @@ class TableChanges:
             if rows.table.num_rows:
                 name = self._large.write("transaction", rows.table)
                 table.staged.append(
-                    StagedRows(
+                    StagedChanges(
                         pieces=self._large,
                         name=name,
                         columns=rows.columns,
@@ -302,7 +302,7 @@ class TableChanges:
         self._large.remove([piece.name for piece in staged])
 
     def _land_pieces(
-        self, table: TableState, outcome: TableOutcome, pieces: Sequence[Piece]
+        self, table: TableState, outcome: TableOutcome, pieces: Sequence[PlacedPiece]
     ) -> None:
         pieces = [p for p in pieces if not isinstance(p, PlacedRows) or p.table.num_rows]
         if not pieces:
@@ -316,7 +316,7 @@ class TableChanges:
 _REFUSALS = (FolderReplaced, OtherPublisher, PublishRefused)
 
 
-def _refuse(path: TablePath, at: Place, error: Exception, outcome: TableOutcome) -> None:
+def _refuse(path: TablePath, at: LogPlace, error: Exception, outcome: TableOutcome) -> None:
     """Let a table stop, or be loaded again where its columns do not fit those of its folder."""
     if isinstance(error, PublishRefused):
         outcome.stop, outcome.anew = None, (at, str(error))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from openmirror.cdc.postgresql.connecting import Connection
+from openmirror.cdc.postgresql.connecting import DatabaseConnection
 from openmirror.cdc.postgresql.definitions import Oid, TypeKind, Types
 
 TextFacts = Mapping[Oid, Mapping[str, str]]
@@ -28,7 +28,7 @@ _FACTS = f"""
 """
 
 
-def ask_text_facts(connection: Connection, types: Iterable[Oid]) -> TextFacts:
+def ask_text_facts(connection: DatabaseConnection, types: Iterable[Oid]) -> TextFacts:
     """Return the facts of these types; a type that has none is missing."""
     wanted = sorted(types)
     found: dict[Oid, dict[str, str]] = {}

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from openmirror.cdc.postgresql.catalogue import definitions_of, types_of
-from openmirror.cdc.postgresql.connecting import Connection
+from openmirror.cdc.postgresql.connecting import DatabaseConnection
 from openmirror.cdc.postgresql.definitions import Oid, Types
 from openmirror.cdc.postgresql.text_facts import made_of
 from openmirror.protocol.names import TablePath
@@ -36,7 +36,7 @@ class TypeUses:
         return is_new
 
 
-def type_uses(connection: Connection, log: LogSource) -> TypeUses:
+def type_uses(connection: DatabaseConnection, log: LogSource) -> TypeUses:
     """Return the types that the tables of a stream have now."""
     uses = TypeUses()
     definitions = definitions_of(connection, tuple(log.tables))

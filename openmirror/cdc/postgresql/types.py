@@ -16,7 +16,7 @@ from openmirror.protocol.schema import ColumnType
 from openmirror.protocol.streams import StopCode, StopReason
 
 
-class Form(Enum):
+class TextForm(Enum):
     """How a type's text is written by the server."""
 
     INTEGER = auto()
@@ -36,12 +36,12 @@ class Form(Enum):
 
 
 @dataclass(frozen=True)
-class Reading:
+class TypeReading:
     """How the text of a column becomes a value of its Delta type."""
 
     type: ColumnType
-    form: Form
-    element: Reading | None = None
+    form: TextForm
+    element: TypeReading | None = None
     """How an array's elements are read; None for what is no array."""
     delimiter: str = ","
     """What stands between an array's elements."""
@@ -50,28 +50,28 @@ class Reading:
 
 
 STRING: Final = ColumnType("string")
-TEXT: Final = Reading(STRING, Form.TEXT)
+TEXT: Final = TypeReading(STRING, TextForm.TEXT)
 _MOST_DIGITS = 38
 _NUMERIC = 1700
 _BOX = 603
 
-_READ: Final[Mapping[Oid, tuple[str, str, Form]]] = {
-    16: ("boolean", "boolean", Form.BOOLEAN),
-    17: ("bytea", "binary", Form.BYTES),
-    20: ("bigint", "long", Form.INTEGER),
-    21: ("smallint", "short", Form.INTEGER),
-    23: ("integer", "integer", Form.INTEGER),
-    26: ("oid", "long", Form.INTEGER),
-    28: ("xid", "long", Form.INTEGER),
-    29: ("cid", "long", Form.INTEGER),
-    114: ("json", "string", Form.JSON),
-    700: ("real", "float", Form.FLOAT),
-    701: ("double precision", "double", Form.FLOAT),
-    790: ("money", "decimal(19,2)", Form.MONEY),
-    1082: ("date", "date", Form.DATE),
-    1114: ("timestamp", "timestamp_ntz", Form.TIMESTAMP),
-    1184: ("timestamptz", "timestamp", Form.ZONED_TIMESTAMP),
-    3802: ("jsonb", "string", Form.JSON),
+_READ: Final[Mapping[Oid, tuple[str, str, TextForm]]] = {
+    16: ("boolean", "boolean", TextForm.BOOLEAN),
+    17: ("bytea", "binary", TextForm.BYTES),
+    20: ("bigint", "long", TextForm.INTEGER),
+    21: ("smallint", "short", TextForm.INTEGER),
+    23: ("integer", "integer", TextForm.INTEGER),
+    26: ("oid", "long", TextForm.INTEGER),
+    28: ("xid", "long", TextForm.INTEGER),
+    29: ("cid", "long", TextForm.INTEGER),
+    114: ("json", "string", TextForm.JSON),
+    700: ("real", "float", TextForm.FLOAT),
+    701: ("double precision", "double", TextForm.FLOAT),
+    790: ("money", "decimal(19,2)", TextForm.MONEY),
+    1082: ("date", "date", TextForm.DATE),
+    1114: ("timestamp", "timestamp_ntz", TextForm.TIMESTAMP),
+    1184: ("timestamptz", "timestamp", TextForm.ZONED_TIMESTAMP),
+    3802: ("jsonb", "string", TextForm.JSON),
 }
 """Built-in types with a form of their own: name, Delta type, form."""
 
@@ -144,7 +144,7 @@ _REFUSED: Final[Mapping[Oid, str]] = {
 
 def reading_of(
     column: str, type: Oid, modifier: int, types: Types, *, as_text: bool, table: str = "its table"
-) -> Reading | StopReason:
+) -> TypeReading | StopReason:
     """Return how a column's text is read, or why the column cannot be mirrored.
 
     Args:
@@ -228,10 +228,10 @@ def _refuse_unstable(oid: Oid, types: Types, above: frozenset[Oid]) -> None:
             _refuse_unstable(part, types, above | {oid})
 
 
-def _reading(oid: Oid, modifier: int, types: Types, above: frozenset[Oid]) -> Reading:
+def _reading(oid: Oid, modifier: int, types: Types, above: frozenset[Oid]) -> TypeReading:
     if oid in _READ:
         _, delta, form = _READ[oid]
-        return Reading(ColumnType(delta), form)
+        return TypeReading(ColumnType(delta), form)
     if oid == _NUMERIC:
         return _numeric(modifier)
     if oid in _TEXTS:
@@ -246,9 +246,9 @@ def _reading(oid: Oid, modifier: int, types: Types, above: frozenset[Oid]) -> Re
     if facts.element:
         element = _reading(facts.element, modifier, types, above | {oid})
         # A JSON null and a NULL are one value in JSON, but two in the database.
-        is_stable = element.form is not Form.JSON
+        is_stable = element.form is not TextForm.JSON
         delimiter = _delimiter(facts.element, types)
-        return Reading(STRING, Form.ARRAY, element, delimiter, is_stable)
+        return TypeReading(STRING, TextForm.ARRAY, element, delimiter, is_stable)
     return TEXT
 
 
@@ -258,9 +258,9 @@ def _delimiter(element: Oid, types: Types) -> str:
     return _facts(element, types).delimiter
 
 
-def _numeric(modifier: int) -> Reading:
+def _numeric(modifier: int) -> TypeReading:
     if modifier < 0:
-        return Reading(STRING, Form.DIGITS)
+        return TypeReading(STRING, TextForm.DIGITS)
     precision = ((modifier - 4) >> 16) & 0xFFFF
     # The scale has 11 bits and a sign; before PostgreSQL 15 it is at most 1000 and never negative.
     scale = (((modifier - 4) & 0x7FF) ^ 0x400) - 0x400
@@ -268,5 +268,5 @@ def _numeric(modifier: int) -> Reading:
         precision, scale = precision - scale, 0
     digits = max(precision, scale)
     if digits > _MOST_DIGITS:
-        return Reading(STRING, Form.DIGITS)
-    return Reading(ColumnType(f"decimal({digits},{scale})"), Form.DECIMAL)
+        return TypeReading(STRING, TextForm.DIGITS)
+    return TypeReading(ColumnType(f"decimal({digits},{scale})"), TextForm.DECIMAL)

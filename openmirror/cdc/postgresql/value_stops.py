@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from openmirror.cdc.postgresql.encodings import decoded
 from openmirror.cdc.postgresql.pgoutput import TupleValue
 from openmirror.cdc.postgresql.shapes import ShapeColumn, TableShape
-from openmirror.cdc.postgresql.types import Form
+from openmirror.cdc.postgresql.types import TextForm
+from openmirror.cdc.postgresql.values import NO_TEXT
 from openmirror.protocol.streams import StopCode, StopReason
 
-_TEXTS = (Form.TEXT, Form.DIGITS, Form.JSON)
+_TEXTS = (TextForm.TEXT, TextForm.DIGITS, TextForm.JSON)
 
 
 def value_invalid(shape: TableShape, column: str, why: str, key: str | None = None) -> StopReason:
@@ -25,7 +26,7 @@ def value_invalid(shape: TableShape, column: str, why: str, key: str | None = No
     title = f"{shape.title}.{column}"
     found = next(c for c in shape.columns if c.name == column)
     detail = f"column {title} has {why}{_of_row(key)}"
-    remedies = _remedies(found, title)
+    remedies = _remedies(found, title, is_text=not why.startswith(NO_TEXT))
     anew = f"correct the value, then `openmirror cdc resnapshot {shape.title}`"
     return StopReason(StopCode.SOURCE_VALUE_INVALID, detail, ", or ".join(remedies) or anew)
 
@@ -69,10 +70,10 @@ def key_title(keys: Mapping[str, TupleValue], encoding: str) -> str:
     )
 
 
-def _remedies(column: ShapeColumn, title: str) -> list[str]:
+def _remedies(column: ShapeColumn, title: str, *, is_text: bool) -> list[str]:
     remedies = []
-    # A text that cannot be converted stays so.
-    if column.reading.form not in _TEXTS:
+    # A text that cannot be converted stays so, and bytes that are no text can be none.
+    if is_text and column.reading.form not in _TEXTS:
         remedies.append(f"`--as-text {title}`")
     if not column.is_key:
         remedies.append(f"`--without-column {title}`")

@@ -20,10 +20,12 @@ import pyarrow.compute as pc  # type: ignore[import-untyped]
 from openmirror.cdc.postgresql.arrays import ArrayRefused, json_of_array, plain_arrays
 from openmirror.cdc.postgresql.encodings import decoded, is_utf8
 from openmirror.cdc.postgresql.texts import bytes_of, of_parts, offsets_of, viewed
-from openmirror.cdc.postgresql.types import Form, Reading
+from openmirror.cdc.postgresql.types import TextForm, TypeReading
 from openmirror.formats.arrow_types import arrow_type
 
-_TEXTS = (Form.TEXT, Form.DIGITS, Form.JSON)
+NO_TEXT = "bytes that are no text"
+"""How the reason begins for a value that cannot be decoded."""
+_TEXTS = (TextForm.TEXT, TextForm.DIGITS, TextForm.JSON)
 _INTEGER = re.compile(r"-?[0-9]+\Z")
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?\Z")
 _FLOAT = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?\Z")
@@ -58,7 +60,7 @@ class ValueRefused(ValueError):
         """The column's name, where the caller of `to_arrow` knows it."""
 
 
-def to_arrow(texts: pa.Array, reading: Reading, encoding: str) -> pa.Array:
+def to_arrow(texts: pa.Array, reading: TypeReading, encoding: str) -> pa.Array:
     """Return a column's values in the Arrow type of its Delta type.
 
     Args:
@@ -79,13 +81,13 @@ def to_arrow(texts: pa.Array, reading: Reading, encoding: str) -> pa.Array:
     return _one_by_one(texts, reading, encoding) if found is None else found
 
 
-def _one_by_one(texts: pa.Array, reading: Reading, encoding: str) -> pa.Array:
+def _one_by_one(texts: pa.Array, reading: TypeReading, encoding: str) -> pa.Array:
     values: list[Any] = []
     for row, content in enumerate(texts.to_pylist()):
         try:
             values.append(None if content is None else value_of(content, reading, encoding))
         except UnicodeDecodeError:
-            raise ValueRefused(row, f"bytes that are no text of {encoding}") from None
+            raise ValueRefused(row, f"{NO_TEXT} of {encoding}") from None
         except ArrayRefused as error:
             raise ValueRefused(row, str(error)) from None
         except _Unfit as error:
@@ -93,7 +95,7 @@ def _one_by_one(texts: pa.Array, reading: Reading, encoding: str) -> pa.Array:
     return pa.array(values, arrow_type(reading.type))
 
 
-def value_of(content: bytes, reading: Reading, encoding: str) -> Any:
+def value_of(content: bytes, reading: TypeReading, encoding: str) -> Any:
     """Return one value of the server's text, exactly.
 
     Raises:
@@ -102,7 +104,7 @@ def value_of(content: bytes, reading: Reading, encoding: str) -> Any:
     text = decoded(content, encoding)
     if reading.form in _TEXTS:
         return text
-    if reading.form is Form.ARRAY:
+    if reading.form is TextForm.ARRAY:
         assert reading.element is not None
         return json_of_array(text, reading.element, reading.delimiter)
     return _EXACT[reading.form](text, reading)
@@ -119,7 +121,7 @@ def _unfit(text: str, otherwise: str) -> _Unfit:
 # Value by value
 
 
-def _exact_integer(text: str, reading: Reading) -> int:
+def _exact_integer(text: str, reading: TypeReading) -> int:
     if not _INTEGER.match(text):
         raise _unfit(text, "a text that is no whole number")
     bits = arrow_type(reading.type).bit_width
@@ -129,13 +131,13 @@ def _exact_integer(text: str, reading: Reading) -> int:
     return value
 
 
-def _exact_boolean(text: str, _: Reading) -> bool:
+def _exact_boolean(text: str, _: TypeReading) -> bool:
     if text not in ("t", "f"):
         raise _Unfit("a text that is no boolean")
     return text == "t"
 
 
-def _exact_float(text: str, reading: Reading) -> float:
+def _exact_float(text: str, reading: TypeReading) -> float:
     if text in ("NaN", "Infinity", "-Infinity"):
         return float(text)
     if not _FLOAT.match(text):
@@ -148,7 +150,7 @@ def _exact_float(text: str, reading: Reading) -> float:
     return value
 
 
-def _exact_decimal(text: str, reading: Reading) -> Decimal:
+def _exact_decimal(text: str, reading: TypeReading) -> Decimal:
     if not _NUMBER.match(text):
         raise _unfit(text, "a text that is no number")
     kind = arrow_type(reading.type)
@@ -159,13 +161,13 @@ def _exact_decimal(text: str, reading: Reading) -> Decimal:
     return Decimal(text)
 
 
-def _exact_money(text: str, reading: Reading) -> Decimal:
+def _exact_money(text: str, reading: TypeReading) -> Decimal:
     if not re.match(_MONEY, text):
         raise _Unfit("a text that is no amount of money")
     return _exact_decimal(text.replace("$", "").replace(",", ""), reading)
 
 
-def _exact_date(text: str, _: Reading) -> date:
+def _exact_date(text: str, _: TypeReading) -> date:
     if not _DATE.match(text):
         raise _moment(text, "date")
     try:
@@ -174,13 +176,13 @@ def _exact_date(text: str, _: Reading) -> date:
         raise _Unfit("a text that is no date") from None
 
 
-def _exact_timestamp(text: str, _: Reading) -> datetime:
+def _exact_timestamp(text: str, _: TypeReading) -> datetime:
     if not _TIMESTAMP.match(text):
         raise _moment(text, "timestamp")
     return _parsed(text)
 
 
-def _exact_zoned(text: str, _: Reading) -> datetime:
+def _exact_zoned(text: str, _: TypeReading) -> datetime:
     found = _ZONED.match(text)
     if found is None:
         raise _moment(text, "timestamp with an offset")
@@ -193,7 +195,7 @@ def _exact_zoned(text: str, _: Reading) -> datetime:
     return moment.replace(tzinfo=UTC)
 
 
-def _exact_bytes(text: str, _: Reading) -> bytes:
+def _exact_bytes(text: str, _: TypeReading) -> bytes:
     if not _HEX.match(text):
         raise _Unfit("a text that is no bytes in hex")
     return bytes.fromhex(text[2:])
@@ -216,43 +218,43 @@ def _moment(text: str, what: str) -> _Unfit:
     return _unfit(text, f"a text that is no {what}")
 
 
-_EXACT: Final[Mapping[Form, Callable[[str, Reading], Any]]] = {
-    Form.INTEGER: _exact_integer,
-    Form.BOOLEAN: _exact_boolean,
-    Form.FLOAT: _exact_float,
-    Form.DECIMAL: _exact_decimal,
-    Form.MONEY: _exact_money,
-    Form.DATE: _exact_date,
-    Form.TIMESTAMP: _exact_timestamp,
-    Form.ZONED_TIMESTAMP: _exact_zoned,
-    Form.BYTES: _exact_bytes,
+_EXACT: Final[Mapping[TextForm, Callable[[str, TypeReading], Any]]] = {
+    TextForm.INTEGER: _exact_integer,
+    TextForm.BOOLEAN: _exact_boolean,
+    TextForm.FLOAT: _exact_float,
+    TextForm.DECIMAL: _exact_decimal,
+    TextForm.MONEY: _exact_money,
+    TextForm.DATE: _exact_date,
+    TextForm.TIMESTAMP: _exact_timestamp,
+    TextForm.ZONED_TIMESTAMP: _exact_zoned,
+    TextForm.BYTES: _exact_bytes,
 }
 
 
 # Whole columns: each returns None where it is not sure of a text.
 
 
-def _fast_text(texts: pa.Array, _: Reading, encoding: str) -> pa.Array | None:
+def _fast_text(texts: pa.Array, _: TypeReading, encoding: str) -> pa.Array | None:
     if is_utf8(encoding):
         return texts.cast(pa.string())
     # Every server encoding has ASCII in it.
     return viewed(texts, pa.string()) if (bytes_of(texts) < 0x80).all() else None
 
 
-def _fast_integer(texts: pa.Array, reading: Reading, _: str) -> pa.Array | None:
+def _fast_integer(texts: pa.Array, reading: TypeReading, _: str) -> pa.Array | None:
     # Without this, Arrow would read `0x1f` as a number.
     if (bytes_of(texts) > ord("9")).any():
         return None
     return viewed(texts, pa.string()).cast(arrow_type(reading.type))
 
 
-def _fast_boolean(texts: pa.Array, _: Reading, __: str) -> pa.Array | None:
+def _fast_boolean(texts: pa.Array, _: TypeReading, __: str) -> pa.Array | None:
     values = pc.equal(texts, b"t")
     known = pc.or_(values, pc.equal(texts, b"f"))
     return values if pc.all(known).as_py() else None
 
 
-def _fast_float(texts: pa.Array, reading: Reading, _: str) -> pa.Array | None:
+def _fast_float(texts: pa.Array, reading: TypeReading, _: str) -> pa.Array | None:
     values = viewed(texts, pa.string()).cast(arrow_type(reading.type))
     # Arrow reads numbers out of range as an infinity or as zero.
     odd = pc.or_(pc.invert(pc.is_finite(values)), pc.equal(values, 0))
@@ -263,11 +265,11 @@ def _fast_float(texts: pa.Array, reading: Reading, _: str) -> pa.Array | None:
     return values
 
 
-def _fast_decimal(texts: pa.Array, reading: Reading, _: str) -> pa.Array:
+def _fast_decimal(texts: pa.Array, reading: TypeReading, _: str) -> pa.Array:
     return viewed(texts, pa.string()).cast(arrow_type(reading.type))
 
 
-def _fast_money(texts: pa.Array, reading: Reading, _: str) -> pa.Array | None:
+def _fast_money(texts: pa.Array, reading: TypeReading, _: str) -> pa.Array | None:
     amounts = texts.cast(pa.string())
     if not pc.all(pc.match_substring_regex(amounts, _MONEY)).as_py():
         return None
@@ -276,7 +278,7 @@ def _fast_money(texts: pa.Array, reading: Reading, _: str) -> pa.Array | None:
     return amounts.cast(arrow_type(reading.type))
 
 
-def _fast_moment(texts: pa.Array, reading: Reading, _: str) -> pa.Array | None:
+def _fast_moment(texts: pa.Array, reading: TypeReading, _: str) -> pa.Array | None:
     values = viewed(texts, pa.string()).cast(arrow_type(reading.type))
     found = pc.min_max(values)
     least, most = (found[end].cast(pa.timestamp("us")).cast(pa.int64()) for end in ("min", "max"))
@@ -284,7 +286,7 @@ def _fast_moment(texts: pa.Array, reading: Reading, _: str) -> pa.Array | None:
     return values if is_possible else None
 
 
-def _fast_bytes(texts: pa.Array, _: Reading, __: str) -> pa.Array | None:
+def _fast_bytes(texts: pa.Array, _: TypeReading, __: str) -> pa.Array | None:
     offsets, content = offsets_of(texts), bytes_of(texts)
     offsets = offsets - offsets[0]
     lengths = np.diff(offsets)
@@ -303,23 +305,23 @@ def _fast_bytes(texts: pa.Array, _: Reading, __: str) -> pa.Array | None:
     return of_parts(pa.binary(), ends, values, texts)
 
 
-def _fast_array(texts: pa.Array, reading: Reading, _: str) -> pa.Array | None:
+def _fast_array(texts: pa.Array, reading: TypeReading, _: str) -> pa.Array | None:
     assert reading.element is not None
     return plain_arrays(viewed(texts, pa.string()), reading.element, reading.delimiter)
 
 
-_FAST: Final[Mapping[Form, Callable[[pa.Array, Reading, str], pa.Array | None]]] = {
-    Form.INTEGER: _fast_integer,
-    Form.BOOLEAN: _fast_boolean,
-    Form.FLOAT: _fast_float,
-    Form.DECIMAL: _fast_decimal,
-    Form.MONEY: _fast_money,
-    Form.DATE: _fast_moment,
-    Form.TIMESTAMP: _fast_moment,
-    Form.ZONED_TIMESTAMP: _fast_moment,
-    Form.BYTES: _fast_bytes,
-    Form.JSON: _fast_text,
-    Form.DIGITS: _fast_text,
-    Form.TEXT: _fast_text,
-    Form.ARRAY: _fast_array,
+_FAST: Final[Mapping[TextForm, Callable[[pa.Array, TypeReading, str], pa.Array | None]]] = {
+    TextForm.INTEGER: _fast_integer,
+    TextForm.BOOLEAN: _fast_boolean,
+    TextForm.FLOAT: _fast_float,
+    TextForm.DECIMAL: _fast_decimal,
+    TextForm.MONEY: _fast_money,
+    TextForm.DATE: _fast_moment,
+    TextForm.TIMESTAMP: _fast_moment,
+    TextForm.ZONED_TIMESTAMP: _fast_moment,
+    TextForm.BYTES: _fast_bytes,
+    TextForm.JSON: _fast_text,
+    TextForm.DIGITS: _fast_text,
+    TextForm.TEXT: _fast_text,
+    TextForm.ARRAY: _fast_array,
 }

@@ -45,6 +45,9 @@ class SharedDocument:
         self._identity = identity
         self.now = _blank(identity)
         """As it was read or written last."""
+        self._written = b"", self.now
+        """The content that was written last, and what it says. Of ten thousand tables, reading it
+        again at each change takes longer than landing them."""
 
     @classmethod
     def of_any(cls, store: FileStore, zone: StorePath, stream: str) -> SharedDocument:
@@ -66,7 +69,7 @@ class SharedDocument:
             content = self._store.read(self._path)
         except NotThere:
             return None
-        return read_document(content.data, self._path)
+        return self._read(content.data)
 
     def refresh(self) -> None:
         """See what others have written; one that is gone, or of another stream, changes nothing."""
@@ -93,15 +96,23 @@ class SharedDocument:
 
         def wanted(content: bytes) -> bytes | None:
             nonlocal made
-            there = read_document(content, self._path) if content else again
+            there = self._read(content) if content else again
             if there.identity != self._identity:
                 raise StreamReplaced(self.replaced_by(there))
             made = change(self._with_what_is_known(there))
-            return None if content and made == there else made.as_json()
+            if content and made == there:
+                return None
+            written = made.as_json()
+            self._written = written, made
+            return written
 
         bring_to(self._store, self._path, wanted)
         # Only now: what this relay knows is not forgotten over an attempt that was in vain.
         self.now = made
+
+    def _read(self, content: bytes) -> StreamDocument:
+        written, document = self._written
+        return document if content == written else read_document(content, self._path)
 
     def delete(self) -> None:
         """The stream that it is of is given up."""

@@ -38,7 +38,7 @@ class CaseRun:
     again: Problems
     """After another start."""
     remedied: Problems
-    """Where tables went on as their stops said."""
+    """Where tables went on by the remedies of their stops."""
     stream: DrivenStream
     source: Source
     root: Path

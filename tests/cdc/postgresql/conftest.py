@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from openmirror.cdc.postgresql.connecting import Connection, connected
+from openmirror.cdc.postgresql.connecting import DatabaseConnection, connected
 from openmirror.cdc.postgresql.settings import DatabaseUrl, StreamSettings
 from standins.postgres import connected as as_owner
 
@@ -20,7 +20,7 @@ def owner(database: DatabaseUrl) -> Iterator[psycopg.Connection]:
 
 
 @pytest.fixture
-def reader(settings: StreamSettings) -> Iterator[Connection]:
+def reader(settings: StreamSettings) -> Iterator[DatabaseConnection]:
     """A connection as a stream has it."""
     with connected(settings.url, settings.slot) as connection:
         yield connection

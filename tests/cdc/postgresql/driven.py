@@ -45,7 +45,7 @@ class DrivenStream:
     stream: LogStream | None = None
     limits: StreamLimits = field(default_factory=lambda: StreamLimits(trigger_seconds=0.1))
     notes: list[str] = field(default_factory=list)
-    """What the stream has said."""
+    """Messages of the stream, for people."""
 
     @contextmanager
     def open(self, settings: StreamSettings | None = None) -> Iterator[None]:

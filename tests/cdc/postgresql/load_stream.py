@@ -26,12 +26,12 @@ from openmirror.cdc.postgresql.load_events import (
 from openmirror.cdc.postgresql.load_file import LoadFile
 from openmirror.cdc.postgresql.load_state import ChangePart, LoadState, definition_facts
 from openmirror.cdc.postgresql.loading import Loader
-from openmirror.cdc.postgresql.pgoutput import Begin, LogicalMessage, parse_message
+from openmirror.cdc.postgresql.pgoutput import BeginMessage, LogicalMessage, parse_message
 from openmirror.cdc.postgresql.placed_rows import COMMIT_COLUMN, NUMBER_COLUMN
-from openmirror.cdc.postgresql.places import Place
+from openmirror.cdc.postgresql.places import LogPlace
 from openmirror.cdc.postgresql.settings import DatabaseUrl
 from openmirror.cdc.postgresql.shapes import TableShape, shape_of_definition
-from openmirror.cdc.postgresql.staging import Staging
+from openmirror.cdc.postgresql.staging import StreamStaging
 from openmirror.ports import FileStore
 from openmirror.protocol.names import ROW_MARKER_COLUMN, TablePath
 from openmirror.protocol.partial_updates import PARTIAL_UPDATE, absent_columns
@@ -57,9 +57,9 @@ class TestTable:
     shape: TableShape
     load: WantedLoad
     is_loading: bool = False
-    waiting: list[tuple[bytes, Place]] = field(default_factory=list)
+    waiting: list[tuple[bytes, LogPlace]] = field(default_factory=list)
     """Messages that are not staged yet."""
-    behind: list[tuple[Place, Change]] = field(default_factory=list)
+    behind: list[tuple[LogPlace, Change]] = field(default_factory=list)
     """Every change since the first mark."""
     ready: LoadReady | None = None
     given_up: LoadGivenUp | None = None
@@ -75,14 +75,14 @@ class LoadStream:
         self.settings = settings or LoaderSettings(application="loads", mark_prefix=PREFIX)
         self.loader = Loader(url, self.settings)
         self.store: FileStore = MemoryStore(Clock())
-        self.staging = Staging(self.store, StorePath("zone"), "shop")
+        self.staging = StreamStaging(self.store, StorePath("zone"), "shop")
         self.tables: dict[int, TestTable] = {}
         self.events: list[LoadEvent] = []
         self.passes_marks = True
         """Whether marks are fed to the loader; otherwise they wait."""
-        self.held: list[tuple[str, Place, frozenset[int]]] = []
+        self.held: list[tuple[str, LogPlace, frozenset[int]]] = []
         self.unseen: set[int] = set()
-        self._transaction: Begin | None = None
+        self._transaction: BeginMessage | None = None
         self._number = 0
         self.owner.execute(f"CREATE PUBLICATION {self.name}")
 
@@ -222,7 +222,7 @@ class LoadStream:
             self._put(int.from_bytes(data[1:5], "big"), data)
             return
         message = parse_message(data, "UTF8")
-        if isinstance(message, Begin):
+        if isinstance(message, BeginMessage):
             self._transaction, self._number = message, 0
             self.unseen.add(message.xid)
         elif kind == b"T":
@@ -236,11 +236,11 @@ class LoadStream:
         table = self.tables.get(oid)
         if table is not None and table.is_loading:
             assert self._transaction is not None
-            table.waiting.append((data, Place(self._transaction.final, self._number)))
+            table.waiting.append((data, LogPlace(self._transaction.final, self._number)))
 
     def _mark(self, mark: str) -> None:
         assert self._transaction is not None
-        place = Place(self._transaction.final, self._number)
+        place = LogPlace(self._transaction.final, self._number)
         for table in self.tables.values():
             self._stage(table)
             if table.path in self.loader.first_of(mark):

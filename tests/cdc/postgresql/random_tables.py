@@ -156,6 +156,7 @@ TYPES = (
     RandomType("int4range[]", ('{"[1,5)",empty,NULL}',)),
 )
 """Types of all kinds, with values that all have a place in Delta."""
+_FROM_15 = frozenset({"numeric(5,-2)", "numeric(2,5)"})
 
 
 @dataclass(frozen=True)
@@ -185,8 +186,8 @@ class RandomTables:
     connection: psycopg.Connection
     """Each statement is a transaction of its own. It may be replaced after a crash."""
     tables: list[RandomTable] = field(default_factory=list)
-    prepares: bool = True
-    """Whether the server takes prepared transactions."""
+    loses: bool = False
+    """Whether commits may be lost in a crash of the server, as without `synchronous_commit`."""
     _prepared: list[str] = field(default_factory=list)
     _numbers: Iterator[int] = field(default_factory=lambda: iter(range(1_000_000)))
 
@@ -231,11 +232,15 @@ class RandomTables:
         self.connection.execute(sql.SQL("SET search_path = {}, public").format(name))
         # A prepared transaction holds its rows until it ends.
         self.connection.execute("SET lock_timeout = '30ms'")
+        if self.loses and not create:
+            self.connection.execute("SET synchronous_commit = off")
 
     def _make_table(self) -> RandomTable:
-        keyed = [one for one in TYPES if one.is_key]
+        is_old = self.connection.info.server_version < 150000
+        types = [one for one in TYPES if not is_old or one.name not in _FROM_15]
+        keyed = [one for one in types if one.is_key]
         keys = {f"k{n}": t for n, t in enumerate(self.random.sample(keyed, self._few()))}
-        more = self.random.sample(TYPES, self.random.randint(0, 9))
+        more = self.random.sample(types, self.random.randint(0, 9))
         columns = {**keys, **{f"c {n}": one for n, one in enumerate(more)}}
         names = list(columns)
         self.random.shuffle(names)
@@ -270,7 +275,7 @@ class RandomTables:
                 self._step(depth=0)
             if self.random.random() < 0.1:
                 raise psycopg.Rollback(transaction)
-            if self.prepares and len(self._prepared) < 3 and self.random.random() < 0.1:
+            if len(self._prepared) < 3 and self.random.random() < 0.1:
                 name = f"random_{next(self._numbers)}_{self.random.getrandbits(32)}"
                 self.connection.execute(sql.SQL("PREPARE TRANSACTION {}").format(sql.Literal(name)))
                 self._prepared.append(name)
@@ -353,12 +358,15 @@ class RandomTables:
 
     def _add_column(self) -> None:
         table = self.random.choice(self.tables)
-        name, one = f"added {next(self._numbers)}", self.random.choice(TYPES)
+        types = list(table.columns.values())
+        name, one = f"added {next(self._numbers)}", self.random.choice(types)
         change = sql.SQL("ALTER TABLE {} ADD COLUMN {} {}")
         try:
-            self.connection.execute(
-                change.format(table.title, sql.Identifier(name), sql.SQL(one.name))  # type: ignore[arg-type]
-            )
+            with self.connection.transaction():
+                self.connection.execute("SET LOCAL synchronous_commit = on")
+                self.connection.execute(
+                    change.format(table.title, sql.Identifier(name), sql.SQL(one.name))  # type: ignore[arg-type]
+                )
         except errors.LockNotAvailable:
             return
         at = self.tables.index(table)

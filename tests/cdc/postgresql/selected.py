@@ -23,7 +23,7 @@ Canonical = tuple[Any, ...] | None
 """A value with its type, so that 1, true, 1.0 and '1' differ, and NaN equals itself."""
 
 
-class Form(Enum):
+class TextForm(Enum):
     """How a column is selected, and what its landed values are compared as."""
 
     NATIVE = "native"
@@ -43,7 +43,7 @@ class SelectedColumn:
     """A column of a table."""
 
     name: str
-    form: Form
+    form: TextForm
     arrow: str
     """The type of its values in a change file, as Arrow calls it."""
 
@@ -51,17 +51,17 @@ class SelectedColumn:
     def expression(self) -> sql.Composable:
         """Select its values."""
         name = sql.Identifier(self.name)
-        if self.form is Form.TEXT:
+        if self.form is TextForm.TEXT:
             # A cast to text would take the blanks of char(n); format() calls the output function.
             # A composite of NULLs is not NULL itself, but `IS NOT NULL` is false for it.
             return sql.SQL("CASE WHEN num_nonnulls({0}) = 1 THEN format('%s', {0}) END").format(
                 name
             )
         forms = {
-            Form.MONEY: "{}::numeric",
-            Form.COUNTER: "{}::text::bigint",
-            Form.ARRAY: "array_to_json({})::text",
-            Form.TEXTS: "array_to_json({}::text[])::text",
+            TextForm.MONEY: "{}::numeric",
+            TextForm.COUNTER: "{}::text::bigint",
+            TextForm.ARRAY: "array_to_json({})::text",
+            TextForm.TEXTS: "array_to_json({}::text[])::text",
         }
         return sql.SQL(forms.get(self.form, "{}")).format(name)  # type: ignore[arg-type]
 
@@ -142,7 +142,7 @@ class Source:
             (schema, table),
         ).fetchall()
         return [
-            SelectedColumn(name, Form.TEXT, "string")
+            SelectedColumn(name, TextForm.TEXT, "string")
             if name in as_text
             else SelectedColumn(name, *_form(self._types, type_, modifier))
             for name, type_, modifier in found
@@ -211,45 +211,45 @@ def _plain(types: Mapping[int, _Type], oid: int, modifier: int) -> tuple[_Type, 
     return found, modifier
 
 
-def _form(types: Mapping[int, _Type], oid: int, modifier: int) -> tuple[Form, str]:
+def _form(types: Mapping[int, _Type], oid: int, modifier: int) -> tuple[TextForm, str]:
     found, modifier = _plain(types, oid, modifier)
     if found.element:
         element, _ = _plain(types, found.element, -1)
         is_plain = element.schema == "pg_catalog" and element.name not in _WITH_ANOTHER_JSON
-        return (Form.ARRAY if is_plain else Form.TEXTS), "string"
+        return (TextForm.ARRAY if is_plain else TextForm.TEXTS), "string"
     if found.schema != "pg_catalog":
-        return Form.TEXT, "string"
+        return TextForm.TEXT, "string"
     if found.name == "numeric":
         return _numeric(modifier)
     if found.name == "money":
-        return Form.MONEY, "decimal128(19, 2)"
+        return TextForm.MONEY, "decimal128(19, 2)"
     if found.name in ("xid", "cid"):
-        return Form.COUNTER, "int64"
+        return TextForm.COUNTER, "int64"
     if found.name == "float4":
-        return Form.SINGLE, "float"
+        return TextForm.SINGLE, "float"
     if found.name in _NATIVE:
-        return Form.NATIVE, _NATIVE[found.name]
-    return Form.TEXT, "string"
+        return TextForm.NATIVE, _NATIVE[found.name]
+    return TextForm.TEXT, "string"
 
 
-def _numeric(modifier: int) -> tuple[Form, str]:
+def _numeric(modifier: int) -> tuple[TextForm, str]:
     if modifier == -1:
-        return Form.TEXT, "string"
+        return TextForm.TEXT, "string"
     precision, scale = (modifier - 4) >> 16, (modifier - 4) & 0x7FF
     scale -= 0x800 if scale >= 0x400 else 0
     precision, scale = max(precision, scale), scale
     if scale < 0:
         precision, scale = precision - scale, 0
     if precision > _MOST_DIGITS:
-        return Form.TEXT, "string"
-    return Form.NATIVE, f"decimal128({precision}, {scale})"
+        return TextForm.TEXT, "string"
+    return TextForm.NATIVE, f"decimal128({precision}, {scale})"
 
 
 def _of_column(column: SelectedColumn, value: object) -> Canonical:
-    if value is not None and column.form is Form.SINGLE:
+    if value is not None and column.form is TextForm.SINGLE:
         assert isinstance(value, float)
         return ("single", "nan" if value != value else struct.pack(">f", value).hex())
-    if value is not None and column.form in (Form.ARRAY, Form.TEXTS):
+    if value is not None and column.form in (TextForm.ARRAY, TextForm.TEXTS):
         return ("json", _parsed(str(value)))
     return _canonical(value)
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from openmirror.cdc.postgresql.catalogue import definition_of, types_of
-from openmirror.cdc.postgresql.connecting import Connection, opened
+from openmirror.cdc.postgresql.connecting import DatabaseConnection, opened
 from openmirror.cdc.postgresql.definitions import TableDefinition, Types
 from openmirror.cdc.postgresql.pgoutput import Relation, parse_message
 from openmirror.cdc.postgresql.settings import DatabaseUrl
@@ -20,7 +20,7 @@ NOTHING: frozenset[str] = frozenset()
 class Sent:
     """One database, whose log is read by a slot through SQL."""
 
-    connection: Connection
+    connection: DatabaseConnection
     encoding: str = "UTF8"
 
     def run(self, statement: str, values: Sequence[object] = ()) -> None:

@@ -16,21 +16,21 @@ from hypothesis import strategies as st
 from openmirror.cdc.postgresql.arrays import ArrayRefused, json_of_array
 from openmirror.cdc.postgresql.changes import change_rows
 from openmirror.cdc.postgresql.copied import copied_rows
-from openmirror.cdc.postgresql.types import TEXT, Form, Reading
+from openmirror.cdc.postgresql.types import TEXT, TextForm, TypeReading
 from openmirror.cdc.postgresql.values import to_arrow
 from openmirror.protocol.schema import ColumnType
 from standins.postgres import PostgresServer
 from tests.cdc.postgresql.server_texts import Sent, sent_by
 from tests.harness.examples import examples
 
-_INT = Reading(ColumnType("integer"), Form.INTEGER)
-_DIGITS = Reading(ColumnType("string"), Form.DIGITS)
-_BOOLEAN = Reading(ColumnType("boolean"), Form.BOOLEAN)
-_JSON = Reading(ColumnType("string"), Form.JSON)
+_INT = TypeReading(ColumnType("integer"), TextForm.INTEGER)
+_DIGITS = TypeReading(ColumnType("string"), TextForm.DIGITS)
+_BOOLEAN = TypeReading(ColumnType("boolean"), TextForm.BOOLEAN)
+_JSON = TypeReading(ColumnType("string"), TextForm.JSON)
 
 
-def _array(element: Reading, delimiter: str = ",") -> Reading:
-    return Reading(ColumnType("string"), Form.ARRAY, element, delimiter)
+def _array(element: TypeReading, delimiter: str = ",") -> TypeReading:
+    return TypeReading(ColumnType("string"), TextForm.ARRAY, element, delimiter)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def _array(element: Reading, delimiter: str = ",") -> Reading:
         ('{"{1,2}","{}"}', _array(_INT), '["{1,2}","{}"]'),
     ],
 )
-def test_arrays_of_each_kind(text: str, element: Reading, expected: str) -> None:
+def test_arrays_of_each_kind(text: str, element: TypeReading, expected: str) -> None:
     assert json_of_array(text, element) == expected
     whole = pa.array([text.encode(), None, b"{}"], pa.binary())
     assert to_arrow(whole, _array(element), "UTF8").to_pylist() == [expected, None, "[]"]
@@ -92,7 +92,7 @@ def sent(postgres: PostgresServer) -> Iterator[Sent]:
 class Kind:
     type: str
     elements: st.SearchStrategy[str]
-    told: Callable[[str], object]
+    seen_there: Callable[[str], object]
     """What stands in JSON for the text of an element, as `json.loads` reads it."""
 
 
@@ -156,12 +156,14 @@ def test_each_array_is_as_the_server_says(sent: Sent, kind: Kind) -> None:
             ([literal(rows) for rows in whole],),
         )
         # The server itself takes the arrays apart.
-        told: list[list[object]] = [[] for _ in whole]
+        seen_there: list[list[object]] = [[] for _ in whole]
         for key, text in sent.texts(
             "SELECT id, CASE WHEN e IS NOT NULL THEN format('%s', e) END FROM v, "
             "unnest(v) WITH ORDINALITY AS u (e, n) ORDER BY id, n"
         ):
-            told[int(key or 0) - 1].append(None if text is None else kind.told(text.decode()))
+            seen_there[int(key or 0) - 1].append(
+                None if text is None else kind.seen_there(text.decode())
+            )
         messages, _ = sent.rows_of_log("v")
         changes = change_rows(messages, shape, "UTF8", while_loading=False)
         assert changes.stop is None
@@ -173,7 +175,7 @@ def test_each_array_is_as_the_server_says(sent: Sent, kind: Kind) -> None:
                 one if len(rows) == 1 else [element for inner in one for element in inner]
                 for one, rows in zip(found, whole, strict=True)
             ]
-            assert flat == told
+            assert flat == seen_there
             assert [len(one) for one, rows in zip(found, whole, strict=True) if len(rows) > 1] == [
                 len(rows) for rows in whole if len(rows) > 1
             ]

@@ -20,7 +20,7 @@ from openmirror.cdc.postgresql.catalogue import (
     types_of,
     widened,
 )
-from openmirror.cdc.postgresql.connecting import Connection, opened
+from openmirror.cdc.postgresql.connecting import DatabaseConnection, opened
 from openmirror.cdc.postgresql.definitions import ReplicaIdentity, TypeFacts, TypeKind
 from openmirror.cdc.postgresql.settings import StreamSettings
 from standins.postgres import PostgresServer, postgres_server
@@ -48,7 +48,7 @@ def transaction(settings: StreamSettings, *statements: str) -> Iterator[psycopg.
 
 
 def test_a_table_is_defined_as_the_catalogue_has_it(
-    owner: psycopg.Connection, reader: Connection
+    owner: psycopg.Connection, reader: DatabaseConnection
 ) -> None:
     owner.execute(
         """
@@ -74,8 +74,8 @@ def test_a_table_is_defined_as_the_catalogue_has_it(
     assert filled == ["p", "g", "i", "late"]
 
 
-def test_a_key_that_does_not_tell_rows_apart_is_none(
-    owner: psycopg.Connection, reader: Connection
+def test_a_key_that_does_not_keep_rows_apart_is_none(
+    owner: psycopg.Connection, reader: DatabaseConnection
 ) -> None:
     owner.execute("CREATE TABLE a (id int PRIMARY KEY DEFERRABLE, n int NOT NULL)")
     owner.execute(
@@ -88,7 +88,7 @@ def test_a_key_that_does_not_tell_rows_apart_is_none(
 
 
 def test_a_key_that_is_made_again_is_another_one(
-    owner: psycopg.Connection, reader: Connection
+    owner: psycopg.Connection, reader: DatabaseConnection
 ) -> None:
     owner.execute("CREATE TABLE a (id int, CONSTRAINT k PRIMARY KEY (id))")
     oid = oid_of(owner, "a")
@@ -102,7 +102,7 @@ def test_a_key_that_is_made_again_is_another_one(
 
 
 def test_tables_without_columns_and_tables_that_are_gone(
-    owner: psycopg.Connection, reader: Connection
+    owner: psycopg.Connection, reader: DatabaseConnection
 ) -> None:
     owner.execute("CREATE TABLE none (a int); ALTER TABLE none DROP COLUMN a; CREATE TABLE b ()")
     none, other = oid_of(owner, "none"), oid_of(owner, "b")
@@ -113,7 +113,7 @@ def test_tables_without_columns_and_tables_that_are_gone(
 
 
 def test_types_come_with_all_that_they_are_made_of(
-    owner: psycopg.Connection, reader: Connection
+    owner: psycopg.Connection, reader: DatabaseConnection
 ) -> None:
     owner.execute(
         """
@@ -151,7 +151,7 @@ def named(types: object, oid: int) -> str:
 
 
 def test_open_writers_are_found_until_they_end(
-    settings: StreamSettings, owner: psycopg.Connection, reader: Connection
+    settings: StreamSettings, owner: psycopg.Connection, reader: DatabaseConnection
 ) -> None:
     owner.execute("CREATE TABLE a (id int PRIMARY KEY); CREATE TABLE b (id int PRIMARY KEY)")
     owner.execute("CREATE TABLE child () INHERITS (a)")
@@ -173,7 +173,7 @@ def test_open_writers_are_found_until_they_end(
 
 
 def test_those_who_only_maintain_or_read_a_table_are_no_writers(
-    settings: StreamSettings, owner: psycopg.Connection, reader: Connection
+    settings: StreamSettings, owner: psycopg.Connection, reader: DatabaseConnection
 ) -> None:
     owner.execute("CREATE TABLE a (id int PRIMARY KEY)")
     oids = [oid_of(owner, "a")]
@@ -205,12 +205,12 @@ def test_prepared_transactions_are_open_writers() -> None:
             assert open_writers(reader, [oid_of(owner, "a")]) == frozenset()
 
 
-def connected_reader(settings: StreamSettings) -> Connection:
+def connected_reader(settings: StreamSettings) -> DatabaseConnection:
     return opened(settings.url, settings.slot)
 
 
 def test_a_snapshot_sees_what_is_committed(
-    settings: StreamSettings, owner: psycopg.Connection, reader: Connection
+    settings: StreamSettings, owner: psycopg.Connection, reader: DatabaseConnection
 ) -> None:
     def xid(connection: psycopg.Connection) -> int:
         row = connection.execute(
@@ -258,7 +258,7 @@ def test_a_snapshot_is_read_from_its_text() -> None:
 
 
 def test_a_mark_is_in_the_log(
-    settings: StreamSettings, owner: psycopg.Connection, reader: Connection
+    settings: StreamSettings, owner: psycopg.Connection, reader: DatabaseConnection
 ) -> None:
     slot = f"{settings.slot}_test"
     owner.execute("SELECT pg_create_logical_replication_slot(%s, 'test_decoding')", (slot,))
@@ -273,7 +273,7 @@ def test_a_mark_is_in_the_log(
 
 
 def test_it_is_noticed_that_somebody_waits_for_our_lock(
-    settings: StreamSettings, owner: psycopg.Connection, reader: Connection
+    settings: StreamSettings, owner: psycopg.Connection, reader: DatabaseConnection
 ) -> None:
     owner.execute("CREATE TABLE a (id int PRIMARY KEY)")
     with (
@@ -296,7 +296,7 @@ def test_a_database_of_the_same_server_has_other_locks(
     postgres: PostgresServer,
     settings: StreamSettings,
     owner: psycopg.Connection,
-    reader: Connection,
+    reader: DatabaseConnection,
 ) -> None:
     # A catalogue has the same OID in every database.
     with transaction(settings, "INSERT INTO pg_description VALUES (1, 1, 1, 'a')") as other:

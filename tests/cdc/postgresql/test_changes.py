@@ -15,7 +15,7 @@ from openmirror.cdc.postgresql import changes as module
 from openmirror.cdc.postgresql.changes import ChangeRows, change_rows
 from openmirror.cdc.postgresql.pgoutput import UNCHANGED, TupleValue, row_message
 from openmirror.cdc.postgresql.shapes import ShapeColumn, TableShape
-from openmirror.cdc.postgresql.types import TEXT, Form, Reading
+from openmirror.cdc.postgresql.types import TEXT, TextForm, TypeReading
 from openmirror.protocol.names import ROW_MARKER_COLUMN
 from openmirror.protocol.schema import ColumnType
 from openmirror.protocol.streams import StopCode
@@ -29,7 +29,7 @@ _Row = Sequence[TupleValue]
 
 def _shape(is_full: bool = False, left_out: str = "") -> TableShape:
     """A table of `k`, `a`, `b` and `l`, which is left out."""
-    integer = Reading(ColumnType("integer"), Form.INTEGER)
+    integer = TypeReading(ColumnType("integer"), TextForm.INTEGER)
     readings = {"a": TEXT, "k": integer, "b": TEXT, "n": integer}
     columns = tuple(
         ShapeColumn(name=name, at=at, type=25, modifier=-1, reading=reading, is_key=name == "k")

@@ -21,14 +21,14 @@ from openmirror.cdc.postgresql.load_state import (
     RowPart,
     definition_facts,
 )
-from openmirror.cdc.postgresql.places import Lsn, Place
-from openmirror.cdc.postgresql.staging import Staging
+from openmirror.cdc.postgresql.places import LogPlace, Lsn
+from openmirror.cdc.postgresql.staging import StreamStaging
 from openmirror.errors import ConditionFailed, DocumentUnreadable
 from openmirror.stores.memory.files import MemoryStore
 from openmirror.table.layout import StorePath
 from tests.harness.clock import Clock
 
-MARK = Place(Lsn(100), 1)
+MARK = LogPlace(Lsn(100), 1)
 TABLE = TableDefinition(
     oid=16384,
     schema="public",
@@ -46,8 +46,8 @@ SECOND = RowPart(file="rows-2", after=FIRST.through, through=(b"9", b""), rows=4
 def _change(file: str, begins: int, through: int) -> ChangePart:
     return ChangePart(
         file=file,
-        begins=Place(Lsn(begins), 1),
-        through=Place(Lsn(through), 2),
+        begins=LogPlace(Lsn(begins), 1),
+        through=LogPlace(Lsn(through), 2),
         rows=2,
         has_partial=True,
     )
@@ -55,7 +55,7 @@ def _change(file: str, begins: int, through: int) -> ChangePart:
 
 def _whole() -> LoadState:
     state = NEW.begun(MARK, SECOND.through, 99).with_ranges(FIRST, SECOND)
-    state = state.with_changes(Place(Lsn(300), 2), _change("c", 200, 300))
+    state = state.with_changes(LogPlace(Lsn(300), 2), _change("c", 200, 300))
     return state.with_rereads(RereadPart(file="again", rows=1))
 
 
@@ -95,7 +95,7 @@ def test_a_gap_between_ranges_is_refused() -> None:
 
 
 def test_changes_before_the_first_mark_are_not_needed() -> None:
-    staged = NEW.with_changes(Place(Lsn(150), 2), _change("old", 50, 90), _change("c", 95, 150))
+    staged = NEW.with_changes(LogPlace(Lsn(150), 2), _change("old", 50, 90), _change("c", 95, 150))
     assert [part.file for part in staged.begun(MARK, None, 0).changes] == ["c"]
 
 
@@ -115,10 +115,10 @@ def test_another_definition_is_seen(other: TableDefinition) -> None:
     assert json.loads(json.dumps(definition_facts(TABLE))) == definition_facts(TABLE)
 
 
-def _staging() -> tuple[Clock, MemoryStore, Staging]:
+def _staging() -> tuple[Clock, MemoryStore, StreamStaging]:
     clock = Clock()
     store = MemoryStore(clock)
-    return clock, store, Staging(store, StorePath("zone"), "shop")
+    return clock, store, StreamStaging(store, StorePath("zone"), "shop")
 
 
 def test_a_load_is_found_again_without_parts_that_nothing_names() -> None:

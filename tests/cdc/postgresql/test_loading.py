@@ -20,7 +20,7 @@ from openmirror.cdc.postgresql.load_events import (
     LoadWaits,
     WritersEnded,
 )
-from openmirror.cdc.postgresql.load_steps import Underway
+from openmirror.cdc.postgresql.load_steps import LoadUnderway
 from openmirror.cdc.postgresql.settings import DatabaseUrl
 from openmirror.protocol.streams import StopCode
 from standins.postgres import PostgresServer, connected, postgres_server
@@ -473,7 +473,7 @@ def test_a_row_that_moves_between_ranges_is_read_once_more(make: Make, moves_on:
     read = stream.loader._steps._read_range
     moved = threading.Event()
 
-    def between(load: Underway) -> None:
+    def between(load: LoadUnderway) -> None:
         read(load)
         if not moved.is_set() and load.at == (b"11",):
             moved.set()
@@ -539,7 +539,7 @@ def test_a_truncate_beside_a_load_leaves_only_what_came_behind_it(make: Make) ->
     stream.until(lambda: bool(stream.held))
     read, done = stream.loader._steps._read_range, threading.Event()
 
-    def between(load: Underway) -> None:
+    def between(load: LoadUnderway) -> None:
         read(load)
         if not done.is_set() and load.at == (b"20",):
             done.set()
@@ -580,7 +580,7 @@ def test_rows_that_a_crash_took_back_are_not_loaded() -> None:
         _table(stream, rows=10)
         read, done = stream.loader._steps._read_range, threading.Event()
 
-        def crashing(load: Underway) -> None:
+        def crashing(load: LoadUnderway) -> None:
             if done.is_set():
                 read(load)
                 return

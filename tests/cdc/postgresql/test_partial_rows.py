@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from openmirror.cdc.postgresql.load_file import LoadFile, resolution_of
 from openmirror.cdc.postgresql.load_state import ChangePart, LoadState, RereadPart, RowPart
-from openmirror.cdc.postgresql.partial_rows import Key, resolved
+from openmirror.cdc.postgresql.partial_rows import RowKey, resolved
 from openmirror.cdc.postgresql.placed_rows import COMMIT_COLUMN, NUMBER_COLUMN
-from openmirror.cdc.postgresql.places import Lsn, Place
+from openmirror.cdc.postgresql.places import LogPlace, Lsn
 from openmirror.cdc.postgresql.staging import StagedPieces
 from openmirror.protocol.names import ROW_MARKER_COLUMN
 from openmirror.protocol.partial_updates import absent_columns, marker_of_partial_update
@@ -102,7 +102,7 @@ class Loaded:
         self.high = max(made.states[begins], default=None)
         texts = None if self.high is None else (str(self.high).encode(),)
         state = LoadState(number="1", definition={})
-        self.state = state.begun(Place(Lsn(begins * 10 + 5), 1), texts, 0)
+        self.state = state.begun(LogPlace(Lsn(begins * 10 + 5), 1), texts, 0)
 
     def read_ranges(self, until: int) -> None:
         high, after = self.high, None
@@ -128,15 +128,15 @@ class Loaded:
             is_partial = any(row[3] == PARTIAL for row in piece)
             part = ChangePart(
                 file=self.pieces.write("changes", changes_table(piece)),
-                begins=Place(Lsn(piece[0][4]), piece[0][5]),
-                through=Place(Lsn(piece[-1][4]), piece[-1][5]),
+                begins=LogPlace(Lsn(piece[0][4]), piece[0][5]),
+                through=LogPlace(Lsn(piece[-1][4]), piece[-1][5]),
                 rows=len(piece),
                 has_partial=is_partial,
                 has_truncate=any(row[3] == "100" for row in piece),
             )
             self.state = self.state.with_changes(part.through, part)
 
-    def read_again(self, needed: dict[Key, Place], at: int) -> None:
+    def read_again(self, needed: dict[RowKey, LogPlace], at: int) -> None:
         rows = self.history.states[at]
         found = {key: place for key, place in needed.items() if key[0] in rows}
         table = _rows_table(rows, [key[0] for key in found])
@@ -239,7 +239,7 @@ def _check(seed: int) -> None:
         assert applied(load.file(empty), old) == made.states[through]
 
 
-def _moved(more: list[Logged]) -> tuple[dict[Key, Place], frozenset[int]]:
+def _moved(more: list[Logged]) -> tuple[dict[RowKey, LogPlace], frozenset[int]]:
     """Key 1 is read, and its row moves to key 2, which no range has."""
     changes = [(1, None, None, "2", 10, 1), (2, 7, None, PARTIAL, 10, 1), *more]
     rows = _rows_table({1: (1, 101)}, [1])
@@ -248,11 +248,11 @@ def _moved(more: list[Logged]) -> tuple[dict[Key, Place], frozenset[int]]:
 
 
 def test_a_key_that_no_range_had_is_read_once_more() -> None:
-    assert _moved([]) == ({(2,): Place(Lsn(10), 1)}, frozenset())
+    assert _moved([]) == ({(2,): LogPlace(Lsn(10), 1)}, frozenset())
 
 
 def test_it_is_read_for_the_last_update_without_base() -> None:
-    assert _moved([(2, 8, None, PARTIAL, 20, 1)]) == ({(2,): Place(Lsn(20), 1)}, frozenset())
+    assert _moved([(2, 8, None, PARTIAL, 20, 1)]) == ({(2,): LogPlace(Lsn(20), 1)}, frozenset())
 
 
 @pytest.mark.parametrize("later", [(2, None, None, "2", 20, 1), (2, 9, 9, "4", 20, 1)])
@@ -264,7 +264,7 @@ def test_a_base_ends_with_a_delete() -> None:
     changes = [(1, None, None, "2", 10, 1), (1, 7, None, PARTIAL, 10, 2)]
     rows = _rows_table({1: (1, 101)}, [1])
     found = resolved(["id"], lambda: [rows], lambda: [changes_table(changes)], {})
-    assert found.needed == {(1,): Place(Lsn(10), 2)}
+    assert found.needed == {(1,): LogPlace(Lsn(10), 2)}
 
 
 def test_a_truncate_ends_all_that_came_before() -> None:
@@ -277,8 +277,8 @@ def test_a_truncate_ends_all_that_came_before() -> None:
     ]
     rows = _rows_table({2: (1, 1), 4: (1, 1)}, [2, 4])
     found = resolved(["id"], lambda: [rows], lambda: [changes_table(changes)], {})
-    assert found.truncated_at == Place(Lsn(20), 1)
-    assert found.needed == {(4,): Place(Lsn(40), 1)}
+    assert found.truncated_at == LogPlace(Lsn(20), 1)
+    assert found.needed == {(4,): LogPlace(Lsn(40), 1)}
 
 
 def test_keys_compare_as_in_the_protocol() -> None:
@@ -292,7 +292,7 @@ def test_keys_compare_as_in_the_protocol() -> None:
         }
     )
     found = resolved(["id"], lambda: [rows], lambda: [changes], {})
-    assert found.needed == {(1.0,): Place(Lsn(10), 3)}
+    assert found.needed == {(1.0,): LogPlace(Lsn(10), 3)}
 
 
 def _two_moves() -> Loaded:
@@ -319,7 +319,7 @@ def _two_moves() -> Loaded:
 def test_a_row_that_was_read_once_more_stands_for_the_changes_before_it() -> None:
     load = _two_moves()
     needed = dict(resolution_of(load.pieces, load.state, ["id"]).needed)
-    assert needed == {(2,): Place(Lsn(30), 1)}
+    assert needed == {(2,): LogPlace(Lsn(30), 1)}
     load.read_again(needed, 4)
     load.stage(3, 4)
     assert not resolution_of(load.pieces, load.state, ["id"]).needed

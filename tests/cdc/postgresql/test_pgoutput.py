@@ -15,8 +15,8 @@ from openmirror.cdc.postgresql.definitions import ReplicaIdentity
 from openmirror.cdc.postgresql.pgoutput import (
     EPOCH_US,
     UNCHANGED,
-    Begin,
-    Commit,
+    BeginMessage,
+    CommitMessage,
     KeepAlive,
     LogData,
     LogicalMessage,
@@ -83,8 +83,15 @@ def test_every_kind_of_message_is_read(recorded: list[bytes]) -> None:
     parsed = [row_message(m) if m[:1] in _ROWS else parse_message(m, "UTF8") for m in recorded]
     kinds = {type(one) for one in parsed}
     assert kinds == {
-        Begin, Commit, Origin, Relation, TypeName, Truncate, LogicalMessage, RowMessage
-    }  # fmt: skip
+        BeginMessage,
+        CommitMessage,
+        Origin,
+        Relation,
+        TypeName,
+        Truncate,
+        LogicalMessage,
+        RowMessage,
+    }
     relations = [one for one in parsed if isinstance(one, Relation) and one.name == "t"]
     first, full = relations[0], relations[-1]
     assert [(c.name, c.is_key) for c in first.columns] == [
@@ -103,8 +110,8 @@ def test_every_kind_of_message_is_read(recorded: list[bytes]) -> None:
 
 def test_a_transaction_says_where_and_when_it_ends(recorded: list[bytes]) -> None:
     begin, commit = (parse_message(recorded[at], "UTF8") for at in (0, -1))
-    assert isinstance(begin, Begin)
-    assert isinstance(commit, Commit)
+    assert isinstance(begin, BeginMessage)
+    assert isinstance(commit, CommitMessage)
     assert 0 < begin.final < commit.commit < commit.end
     assert begin.ts_us > EPOCH_US
     assert 0 < begin.xid < 2**32

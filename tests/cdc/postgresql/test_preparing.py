@@ -11,7 +11,7 @@ from dataclasses import replace
 import psycopg
 import pytest
 
-from openmirror.cdc.postgresql.connecting import Connection, opened, replication_connection
+from openmirror.cdc.postgresql.connecting import DatabaseConnection, opened, replication_connection
 from openmirror.cdc.postgresql.preparing import bring_publication, prepare
 from openmirror.cdc.postgresql.publication import ask_publication
 from openmirror.cdc.postgresql.settings import DatabaseUrl, StreamSettings
@@ -156,7 +156,7 @@ def test_a_reader_that_has_been_killed_is_waited_for(
 # --- The publication ------------------------------------------------------------------------------
 
 
-def published(settings: StreamSettings, reader: Connection) -> set[str]:
+def published(settings: StreamSettings, reader: DatabaseConnection) -> set[str]:
     prepared = prepare(settings)
     done = bring_publication(reader, settings, prepared)
     found = ask_publication(reader, settings.slot)
@@ -167,7 +167,7 @@ def published(settings: StreamSettings, reader: Connection) -> set[str]:
 
 
 def test_a_publication_has_every_table_that_is_mirrored_and_no_other(
-    settings: StreamSettings, orders: psycopg.Connection, reader: Connection
+    settings: StreamSettings, orders: psycopg.Connection, reader: DatabaseConnection
 ) -> None:
     orders.execute("CREATE TABLE log (line text)")
     assert published(settings, reader) == {"public.orders"}

@@ -5,7 +5,7 @@ The stream is killed at any call of its store, and the server crashes now and th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from random import Random
@@ -14,11 +14,13 @@ import psycopg
 import pytest
 
 from openmirror.cdc.postgresql.settings import DatabaseUrl, StreamSettings
+from openmirror.errors import OpenmirrorError
 from openmirror.ports import FileStore
 from openmirror.protocol.names import TablePath
 from openmirror.stores.local.store import LocalStore
 from openmirror.table.layout import landing_zone
 from standins.postgres import PostgresServer, connected, postgres_server
+from standins.postgres_versions import VERSIONS, programs_of
 from tests.cdc.postgresql.driven import DrivenStream, make_marks
 from tests.cdc.postgresql.random_tables import SCHEMA, RandomTables
 from tests.cdc.postgresql.selected import Source
@@ -26,7 +28,11 @@ from tests.harness.dying import Killed
 from tests.harness.stores import Call, WatchedStore
 
 SEEDS = 500
+_CRASHES = 8
 _ROUNDS = 6
+_SETTINGS = {"max_prepared_transactions": "10"}
+_CRASHED = (psycopg.Error, OpenmirrorError, OSError)
+"""What a crash of the server lets fail."""
 
 
 class DyingProcess:
@@ -51,7 +57,7 @@ class DyingProcess:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[PostgresServer]:
-    with postgres_server({"max_prepared_transactions": "10"}) as started:
+    with postgres_server(_SETTINGS) as started:
         yield started
 
 
@@ -61,11 +67,20 @@ def _driven(root: Path, url: DatabaseUrl) -> DrivenStream:
     return DrivenStream(LocalStore(root), zone, StreamSettings(url=url, stream="random"))
 
 
-def _some_turns(stream: DrivenStream, random: Random, tables: RandomTables) -> None:
+def _some_turns(
+    stream: DrivenStream,
+    random: Random,
+    tables: RandomTables,
+    between: Callable[[], None] = lambda: None,
+) -> None:
     """Turn a stream while its database changes, until that is over or the stream is killed."""
+    slots = "SELECT FROM pg_replication_slots WHERE database = current_database()"
+    if tables.connection.execute(slots).fetchone() is None:
+        tables.end()  # for which the stream would wait
     with suppress(Killed), stream.open():
         for _ in range(random.randint(1, 6)):
             tables.transactions(random.randint(0, 6))
+            between()
             stream.turn()
 
 
@@ -106,3 +121,48 @@ def test_what_lands_is_what_the_tables_have(
                 stream.catch_up(connection)
         problems = _all_problems(stream, connection)
         assert not problems, "\n".join(problems)
+
+
+@pytest.mark.soak
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.parametrize("version", VERSIONS)
+def test_crashes_of_server_and_stream_lose_nothing(tmp_path: Path, version: str) -> None:
+    with postgres_server(_SETTINGS, programs_of(version)) as server:
+        for seed in range(_CRASHES):
+            _crash(server, tmp_path / str(seed), seed)
+
+
+def _crash(server: PostgresServer, root: Path, seed: int) -> None:
+    """Follow one history through crashes of the server and kills of the stream."""
+    random = Random(seed)
+    with server.database(f"random_{seed}") as url:
+        with connected(url) as connection:
+            make_marks(connection)
+            tables = RandomTables(random, connection, loses=random.random() < 0.5)
+            tables.begin()
+        stream = _driven(root, url)
+        stream.wrapped = DyingProcess(random, random.choice((0.0, 0.01))).store
+        for _ in range(_ROUNDS):
+            connection = connected(url)
+            tables.reconnected(connection)
+            with suppress(*_CRASHED):
+                _some_turns(stream, random, tables, lambda: _crashed(server, random))
+            connection.close()
+        stream.wrapped = lambda store: store
+        with connected(url) as connection:
+            tables.reconnected(connection)
+            tables.end()
+            with stream.open():
+                stream.catch_up(connection)
+            if stream.load_unavailable():
+                with stream.open():
+                    stream.catch_up(connection)
+            problems = _all_problems(stream, connection)
+    assert not problems, f"seed {seed}\n" + "\n".join(problems)
+
+
+def _crashed(server: PostgresServer, random: Random) -> None:
+    """Let the server crash now and then; what uses it fails then."""
+    if random.random() < 0.25:
+        server.stop("immediate")
+        server.start()

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from openmirror.cdc.postgresql.connecting import Connection
+from openmirror.cdc.postgresql.connecting import DatabaseConnection
 from openmirror.cdc.postgresql.copying import RowConnection
 from openmirror.cdc.postgresql.ranges import RangeAim, SourceRows, literal, narrowed
 from openmirror.cdc.postgresql.settings import StreamSettings
@@ -37,7 +37,7 @@ def _source(rows: RowConnection, owner: psycopg.Connection, table: str) -> Sourc
     return SourceRows(schema=schema, name=name, columns=columns, keys=keys, encoding="UTF8")
 
 
-def _copied(reader: Connection, statement: bytes) -> list[tuple[bytes, ...]]:
+def _copied(reader: DatabaseConnection, statement: bytes) -> list[tuple[bytes, ...]]:
     with reader.cursor().copy(statement) as copy:
         text = b"".join(bytes(data) for data in copy).decode("latin-1")
     rows = csv.reader(io.StringIO(text, newline=""))
@@ -89,7 +89,7 @@ KEYS = {
 
 @pytest.mark.parametrize("name", KEYS)
 def test_ranges_have_each_key_once_in_the_order_of_its_index(
-    rows: RowConnection, reader: Connection, owner: psycopg.Connection, name: str
+    rows: RowConnection, reader: DatabaseConnection, owner: psycopg.Connection, name: str
 ) -> None:
     columns, values = KEYS[name]
     owner.execute(
@@ -118,7 +118,7 @@ def test_ranges_have_each_key_once_in_the_order_of_its_index(
 
 
 def test_a_key_that_a_domain_would_refuse_today_is_still_a_bound(
-    rows: RowConnection, reader: Connection, owner: psycopg.Connection
+    rows: RowConnection, reader: DatabaseConnection, owner: psycopg.Connection
 ) -> None:
     owner.execute("CREATE DOMAIN of_text AS text")
     owner.execute("CREATE TABLE t (k of_text PRIMARY KEY)")
@@ -129,7 +129,7 @@ def test_a_key_that_a_domain_would_refuse_today_is_still_a_bound(
 
 
 def test_an_index_gives_the_range_also_without_statistics(
-    rows: RowConnection, reader: Connection, owner: psycopg.Connection
+    rows: RowConnection, reader: DatabaseConnection, owner: psycopg.Connection
 ) -> None:
     owner.execute("CREATE TABLE t (a int, b int, c text, PRIMARY KEY (b, a))")
     owner.execute("INSERT INTO t SELECT i % 7, i, 'x' FROM generate_series(1, 5000) i")

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from openmirror.cdc.postgresql.asking import DatabaseFacts, ask
-from openmirror.cdc.postgresql.connecting import Connection
+from openmirror.cdc.postgresql.connecting import DatabaseConnection
 from openmirror.cdc.postgresql.preparing import check, prepare
 from openmirror.cdc.postgresql.requirements import (
     Choice,
@@ -207,7 +207,7 @@ def test_names_that_no_mirror_can_have_are_found(
 
 
 def test_of_names_that_differ_by_case_a_stream_keeps_the_one_it_has(
-    settings: StreamSettings, orders: psycopg.Connection, reader: Connection
+    settings: StreamSettings, orders: psycopg.Connection, reader: DatabaseConnection
 ) -> None:
     run(orders, 'CREATE TABLE same (id int PRIMARY KEY); CREATE TABLE "Same" (id int PRIMARY KEY)')
     tables = ask(reader, settings.slot).tables
@@ -327,7 +327,7 @@ def test_it_is_known_whose_standby_a_stream_would_be(setting: str, expected: boo
 
 
 def of_server(
-    settings: StreamSettings, reader: Connection, **changed: object
+    settings: StreamSettings, reader: DatabaseConnection, **changed: object
 ) -> tuple[SourceFinding, ...]:
     facts = ask(reader, settings.slot)
     server = replace(facts.server, **changed)  # type: ignore[arg-type]
@@ -349,7 +349,7 @@ LACKS: tuple[tuple[dict[str, object], str, str], ...] = (
 
 
 def test_what_a_server_lacks_is_an_error(
-    settings: StreamSettings, orders: psycopg.Connection, reader: Connection
+    settings: StreamSettings, orders: psycopg.Connection, reader: DatabaseConnection
 ) -> None:
     assert of_server(settings, reader) == ()
     for changed, what, remedy in LACKS:

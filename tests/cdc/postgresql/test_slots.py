@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from openmirror.cdc.postgresql.catalogue import OpenWriter
-from openmirror.cdc.postgresql.connecting import Connection, replication_connection
+from openmirror.cdc.postgresql.connecting import DatabaseConnection, replication_connection
 from openmirror.cdc.postgresql.places import Lsn
 from openmirror.cdc.postgresql.publication import (
     ask_publication,
@@ -53,7 +53,7 @@ def unheard(_: Sequence[OpenWriter]) -> None:
 # --- Slots ----------------------------------------------------------------------------------------
 
 
-def test_a_slot_is_made_and_described(settings: StreamSettings, reader: Connection) -> None:
+def test_a_slot_is_made_and_described(settings: StreamSettings, reader: DatabaseConnection) -> None:
     assert ask_slot(reader, settings.slot) is None
     begins = make_slot(settings.url, settings.slot, on_wait=unheard, should_stop=never)
     found = ask_slot(reader, settings.slot)
@@ -68,8 +68,8 @@ def test_a_slot_is_made_and_described(settings: StreamSettings, reader: Connecti
     assert ask_slot(reader, settings.slot) is None
 
 
-def test_it_is_said_who_keeps_a_slot_from_being_made(
-    settings: StreamSettings, owner: psycopg.Connection, reader: Connection
+def test_it_is_shown_who_keeps_a_slot_from_being_made(
+    settings: StreamSettings, owner: psycopg.Connection, reader: DatabaseConnection
 ) -> None:
     owner.execute("CREATE TABLE a (id int PRIMARY KEY)")
     seen: list[OpenWriter] = []
@@ -174,7 +174,7 @@ def tables(owner: psycopg.Connection) -> dict[str, int]:
 
 
 def test_tables_are_published_one_by_one(
-    settings: StreamSettings, reader: Connection, tables: dict[str, int]
+    settings: StreamSettings, reader: DatabaseConnection, tables: dict[str, int]
 ) -> None:
     name = settings.slot
     assert ask_publication(reader, name) is None
@@ -195,7 +195,7 @@ def test_tables_are_published_one_by_one(
 
 
 def test_a_table_that_is_locked_keeps_no_other_out(
-    settings: StreamSettings, reader: Connection, tables: dict[str, int]
+    settings: StreamSettings, reader: DatabaseConnection, tables: dict[str, int]
 ) -> None:
     make_publication(reader, settings.slot)
     with transaction(settings, "LOCK TABLE a IN SHARE UPDATE EXCLUSIVE MODE"):
@@ -206,7 +206,7 @@ def test_a_table_that_is_locked_keeps_no_other_out(
 
 
 def test_a_publication_that_leaves_changes_out_is_made_to_send_them(
-    settings: StreamSettings, owner: psycopg.Connection, reader: Connection
+    settings: StreamSettings, owner: psycopg.Connection, reader: DatabaseConnection
 ) -> None:
     owner.execute(
         f"CREATE PUBLICATION {settings.slot}"
@@ -232,7 +232,7 @@ def test_a_publication_that_leaves_changes_out_is_made_to_send_them(
 def test_a_published_table_whose_updates_fail_is_found(
     settings: StreamSettings,
     owner: psycopg.Connection,
-    reader: Connection,
+    reader: DatabaseConnection,
     tables: dict[str, int],
     change: str,
 ) -> None:

@@ -16,7 +16,7 @@ import pytest
 
 from openmirror.cdc.postgresql.loads import StreamLoads
 from openmirror.cdc.postgresql.places import Lsn
-from openmirror.cdc.postgresql.replication import LogEnded, LogReader, ServerError
+from openmirror.cdc.postgresql.replication import LogEnded, ReplicationReader, ServerError
 from openmirror.cdc.postgresql.running import RunningStream
 from openmirror.cdc.postgresql.session import DatabaseStream, PublicationReplaced
 from openmirror.cdc.postgresql.settings import StreamSettings
@@ -357,9 +357,9 @@ def test_the_stream_goes_on_after_its_connections_are_ended(
 def test_the_stream_goes_on_behind_a_transaction_that_the_server_cannot_send(
     followed: Follower, owner: psycopg.Connection
 ) -> None:
-    real = LogReader.take
+    real = ReplicationReader.take
 
-    def failing(self: LogReader, seconds: float) -> list[bytes]:
+    def failing(self: ReplicationReader, seconds: float) -> list[bytes]:
         frames = real(self, seconds)
         for at, frame in enumerate(frames):
             if b"unsendable" in frame:
@@ -367,7 +367,10 @@ def test_the_stream_goes_on_behind_a_transaction_that_the_server_cannot_send(
                 return frames[:at]
         return frames
 
-    with mock.patch.object(LogReader, "take", failing), running(followed) as (thread, done, _):
+    with (
+        mock.patch.object(ReplicationReader, "take", failing),
+        running(followed) as (thread, done, _),
+    ):
         owner.execute("INSERT INTO orders VALUES (3, 'unsendable')")
         owner.execute("DELETE FROM orders WHERE id = 1")
         until(lambda: any(ORDERS in one.anew for one in done), thread)
@@ -381,11 +384,11 @@ def test_the_stream_goes_on_behind_a_transaction_that_the_server_cannot_send(
 def test_the_third_equal_failure_is_a_problem_of_the_stream(
     followed: Follower, owner: psycopg.Connection
 ) -> None:
-    def failing(self: LogReader, seconds: float) -> list[bytes]:
+    def failing(self: ReplicationReader, seconds: float) -> list[bytes]:
         raise LogEnded("the server says no")
 
     with (
-        mock.patch.object(LogReader, "take", failing),
+        mock.patch.object(ReplicationReader, "take", failing),
         mock.patch("openmirror.cdc.postgresql.running._WAITS", (0.01,)),
         running(followed) as (thread, _, troubles),
     ):
@@ -406,16 +409,16 @@ def test_nothing_is_acknowledged_before_it_has_landed_and_is_visible(
     hidden = owner.execute("SELECT pg_current_wal_lsn()").fetchone()
     assert hidden is not None
     acknowledged: list[Lsn] = []
-    real = LogReader.acknowledge
+    real = ReplicationReader.acknowledge
 
-    def watched(self: LogReader, lsn: Lsn) -> None:
+    def watched(self: ReplicationReader, lsn: Lsn) -> None:
         acknowledged.append(lsn)
         real(self, lsn)
 
     from openmirror.cdc.postgresql.catalogue import Snapshot
 
     with (
-        mock.patch.object(LogReader, "acknowledge", watched),
+        mock.patch.object(ReplicationReader, "acknowledge", watched),
         mock.patch.object(Snapshot, "sees", return_value=False),
         followed.open(),
     ):

@@ -8,7 +8,7 @@ import pytest
 
 from openmirror.cdc.postgresql.catalogue import types_of
 from openmirror.cdc.postgresql.definitions import TypeFacts, TypeKind
-from openmirror.cdc.postgresql.types import Form, Reading, documented_types, reading_of
+from openmirror.cdc.postgresql.types import TextForm, TypeReading, documented_types, reading_of
 from openmirror.protocol.streams import StopCode, StopReason
 from standins.postgres import PostgresServer
 from tests.cdc.postgresql.server_texts import Sent, sent_by
@@ -88,15 +88,15 @@ def test_every_type_of_the_catalogue_is_read_or_refused_by_name(sent: Sent) -> N
         elif element == "cstring":
             assert isinstance(found, StopReason), name
         else:
-            assert isinstance(found, Reading), name
+            assert isinstance(found, TypeReading), name
             assert found.type == _DELTA.get(name, "string"), name
-            assert (found.form is Form.ARRAY) is (element is not None)
+            assert (found.form is TextForm.ARRAY) is (element is not None)
 
 
 def test_types_of_a_user(sent: Sent) -> None:
     for name, delta in _OWN.items():
         found = _reading(sent, name)
-        assert isinstance(found, Reading), name
+        assert isinstance(found, TypeReading), name
         assert found.type == delta, name
     for name in _OWN_REFUSED:
         for as_text in (False, True):
@@ -104,7 +104,7 @@ def test_types_of_a_user(sent: Sent) -> None:
             assert isinstance(found, StopReason), name
             assert found.remedy == "`--without-column public.t.c`"
     boxes = _reading(sent, "boxes[]")
-    assert isinstance(boxes, Reading)
+    assert isinstance(boxes, TypeReading)
     assert boxes.delimiter == ";"
 
 
@@ -121,7 +121,7 @@ def test_the_built_in_types_have_the_oids_that_are_written_here(sent: Sent) -> N
             assert isinstance(found, StopReason), name
             assert f"type {name}," in found.detail
         else:
-            assert isinstance(found, Reading), name
+            assert isinstance(found, TypeReading), name
             assert found.type == documented_types()[name], name
 
 
@@ -168,4 +168,4 @@ def test_a_type_that_is_gone_is_never_guessed() -> None:
 
 def test_as_text_is_the_text_of_the_server(sent: Sent) -> None:
     for name in ("int4", "numeric", "date", "int4[]", "mood", "cents", "bytea"):
-        assert _reading(sent, name, as_text=True) == Reading("string", Form.TEXT)
+        assert _reading(sent, name, as_text=True) == TypeReading("string", TextForm.TEXT)

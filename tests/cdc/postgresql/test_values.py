@@ -22,7 +22,7 @@ from openmirror.cdc.postgresql.changes import change_rows
 from openmirror.cdc.postgresql.copied import copied_rows
 from openmirror.cdc.postgresql.encodings import UnknownEncoding, codec_of, decoded, encoded
 from openmirror.cdc.postgresql.shapes import TableShape
-from openmirror.cdc.postgresql.types import TEXT, Form, Reading
+from openmirror.cdc.postgresql.types import TEXT, TextForm, TypeReading
 from openmirror.cdc.postgresql.values import ValueRefused, to_arrow
 from openmirror.formats.arrow_types import arrow_type
 from openmirror.protocol.schema import ColumnType
@@ -58,7 +58,7 @@ class Kind:
     type: str
     literals: st.SearchStrategy[str]
     oracle: str
-    told: Callable[[str], Any]
+    seen_there: Callable[[str], Any]
     """The value that the oracle's text means."""
     seen: Callable[[Any], Any] = lambda value: value
     """A value of the Arrow column, to be compared with it."""
@@ -179,8 +179,8 @@ def test_each_value_is_as_the_server_says(sent: Sent, kind: Kind) -> None:
             "WITH ORDINALITY AS u (x, n)",
             (literals,),
         )
-        told = [
-            None if text is None else kind.told(text.decode())
+        seen_there = [
+            None if text is None else kind.seen_there(text.decode())
             for _, text in sent.texts(f"SELECT id, {kind.oracle} FROM v ORDER BY id")
         ]
         messages, logged = sent.rows_of_log("v")
@@ -193,11 +193,11 @@ def test_each_value_is_as_the_server_says(sent: Sent, kind: Kind) -> None:
             assert column.type == arrow_type(shape.columns[1].reading.type)
             column.validate(full=True)
             seen = [None if v is None else kind.seen(v) for v in column.to_pylist()]
-            assert seen == told
+            assert seen == seen_there
         # One column alone is another text to COPY: a NULL is an empty line.
         alone = copied_rows(sent.copied("SELECT v FROM v ORDER BY id"), _only_v(shape), "UTF8")
         seen = [None if v is None else kind.seen(v) for v in alone.column("v").to_pylist()]
-        assert seen == told
+        assert seen == seen_there
 
     check()
 
@@ -244,8 +244,8 @@ def test_a_value_that_delta_cannot_hold_stops_its_table_there(
     assert whole.table.column("v").to_pylist() == [None, (text or b"").decode(), None]
 
 
-def _read(texts: list[bytes | None], type: str, form: Form) -> list[object]:
-    reading = Reading(ColumnType(type), form)
+def _read(texts: list[bytes | None], type: str, form: TextForm) -> list[object]:
+    reading = TypeReading(ColumnType(type), form)
     # Padded in front, as an array within another one is.
     whole = pa.array([b"\xffpadding", None, *texts], pa.binary())
     found: list[object] = to_arrow(whole.slice(2), reading, "UTF8").to_pylist()
@@ -255,42 +255,42 @@ def _read(texts: list[bytes | None], type: str, form: Form) -> list[object]:
 @pytest.mark.parametrize(
     ("type", "form", "text"),
     [
-        ("integer", Form.INTEGER, b"0x1f"),
-        ("integer", Form.INTEGER, b" 1"),
-        ("integer", Form.INTEGER, b"2147483648"),
-        ("short", Form.INTEGER, b"-32769"),
-        ("long", Form.INTEGER, b""),
-        ("boolean", Form.BOOLEAN, b"true"),
-        ("double", Form.FLOAT, b"1e400"),
-        ("double", Form.FLOAT, b"1e-400"),
-        ("float", Form.FLOAT, b"1e39"),
-        ("float", Form.FLOAT, b"1e-46"),
-        ("double", Form.FLOAT, b"inf"),
-        ("double", Form.FLOAT, b"nan"),
-        ("decimal(4,2)", Form.DECIMAL, b"1.555"),
-        ("decimal(4,2)", Form.DECIMAL, b"100.00"),
-        ("decimal(4,2)", Form.DECIMAL, b"Infinity"),
-        ("decimal(19,2)", Form.MONEY, b"1.00"),
-        ("decimal(19,2)", Form.MONEY, b"1,00 EUR"),
-        ("decimal(19,2)", Form.MONEY, b"$1,0000.00"),
-        ("date", Form.DATE, b"2024-02-30"),
-        ("date", Form.DATE, b"01/02/2024"),
-        ("timestamp_ntz", Form.TIMESTAMP, b"2024-01-01 00:00:00+00"),
-        ("timestamp_ntz", Form.TIMESTAMP, b"2024-01-01 00:00:00.1234567"),
-        ("timestamp_ntz", Form.TIMESTAMP, b"2024-01-01 24:00:00"),
-        ("timestamp", Form.ZONED_TIMESTAMP, b"2024-01-01 00:00:00"),
-        ("timestamp", Form.ZONED_TIMESTAMP, b"9999-12-31 23:59:59-01"),
-        ("timestamp", Form.ZONED_TIMESTAMP, b"0001-01-01 00:00:00+01"),
-        ("binary", Form.BYTES, b"\\x0"),
-        ("binary", Form.BYTES, b"\\xzz"),
-        ("binary", Form.BYTES, b"ab"),
-        ("binary", Form.BYTES, b"\\000"),
-        ("string", Form.TEXT, b"\xed\xa0\x80"),
-        ("string", Form.TEXT, b"\xc0\x80"),
+        ("integer", TextForm.INTEGER, b"0x1f"),
+        ("integer", TextForm.INTEGER, b" 1"),
+        ("integer", TextForm.INTEGER, b"2147483648"),
+        ("short", TextForm.INTEGER, b"-32769"),
+        ("long", TextForm.INTEGER, b""),
+        ("boolean", TextForm.BOOLEAN, b"true"),
+        ("double", TextForm.FLOAT, b"1e400"),
+        ("double", TextForm.FLOAT, b"1e-400"),
+        ("float", TextForm.FLOAT, b"1e39"),
+        ("float", TextForm.FLOAT, b"1e-46"),
+        ("double", TextForm.FLOAT, b"inf"),
+        ("double", TextForm.FLOAT, b"nan"),
+        ("decimal(4,2)", TextForm.DECIMAL, b"1.555"),
+        ("decimal(4,2)", TextForm.DECIMAL, b"100.00"),
+        ("decimal(4,2)", TextForm.DECIMAL, b"Infinity"),
+        ("decimal(19,2)", TextForm.MONEY, b"1.00"),
+        ("decimal(19,2)", TextForm.MONEY, b"1,00 EUR"),
+        ("decimal(19,2)", TextForm.MONEY, b"$1,0000.00"),
+        ("date", TextForm.DATE, b"2024-02-30"),
+        ("date", TextForm.DATE, b"01/02/2024"),
+        ("timestamp_ntz", TextForm.TIMESTAMP, b"2024-01-01 00:00:00+00"),
+        ("timestamp_ntz", TextForm.TIMESTAMP, b"2024-01-01 00:00:00.1234567"),
+        ("timestamp_ntz", TextForm.TIMESTAMP, b"2024-01-01 24:00:00"),
+        ("timestamp", TextForm.ZONED_TIMESTAMP, b"2024-01-01 00:00:00"),
+        ("timestamp", TextForm.ZONED_TIMESTAMP, b"9999-12-31 23:59:59-01"),
+        ("timestamp", TextForm.ZONED_TIMESTAMP, b"0001-01-01 00:00:00+01"),
+        ("binary", TextForm.BYTES, b"\\x0"),
+        ("binary", TextForm.BYTES, b"\\xzz"),
+        ("binary", TextForm.BYTES, b"ab"),
+        ("binary", TextForm.BYTES, b"\\000"),
+        ("string", TextForm.TEXT, b"\xed\xa0\x80"),
+        ("string", TextForm.TEXT, b"\xc0\x80"),
     ],
 )
 def test_texts_that_pyarrow_would_change_or_refuse_are_refused(
-    type: str, form: Form, text: bytes
+    type: str, form: TextForm, text: bytes
 ) -> None:
     with pytest.raises(ValueRefused) as refused:
         _read([None, text, text], type, form)
@@ -305,7 +305,7 @@ def test_zoned_timestamps_of_any_offset_are_exact() -> None:
         b"2024-01-01 00:00:00.000001+05",
     ]
     whole = [*texts, b"2024-01-01 12:00:00+00"]
-    read = _read(whole, "timestamp", Form.ZONED_TIMESTAMP)
+    read = _read(whole, "timestamp", TextForm.ZONED_TIMESTAMP)
     assert read == [
         datetime(2023, 12, 31, 8, 0, 1, tzinfo=UTC),
         datetime(2024, 1, 1, 0, 30, 0, 500_000, tzinfo=UTC),
@@ -315,21 +315,25 @@ def test_zoned_timestamps_of_any_offset_are_exact() -> None:
     ]
     for text, value in zip(whole, read, strict=True):
         if text is not None and b"59:59" not in text:
-            assert _read([text], "timestamp", Form.ZONED_TIMESTAMP) == [value]
+            assert _read([text], "timestamp", TextForm.ZONED_TIMESTAMP) == [value]
 
 
 def test_columns_without_any_value() -> None:
-    for type, form in [("integer", Form.INTEGER), ("string", Form.TEXT), ("binary", Form.BYTES)]:
+    for type, form in [
+        ("integer", TextForm.INTEGER),
+        ("string", TextForm.TEXT),
+        ("binary", TextForm.BYTES),
+    ]:
         assert _read([None, None], type, form) == [None, None]
         assert _read([], type, form) == []
 
 
 def test_numbers_are_rounded_once() -> None:
     # Rounded to a double first, this would become the other one of two floats.
-    assert _read([b"7.038531e-26"], "float", Form.FLOAT) == [
+    assert _read([b"7.038531e-26"], "float", TextForm.FLOAT) == [
         struct.unpack(">f", struct.pack(">I", 0x15AE43FD))[0]
     ]
-    [nan, least] = _read([b"NaN", b"-0"], "float", Form.FLOAT)
+    [nan, least] = _read([b"NaN", b"-0"], "float", TextForm.FLOAT)
     assert math.isnan(float(str(nan)))
     assert math.copysign(1, float(str(least))) == -1
 
@@ -355,13 +359,13 @@ def test_each_code_of_each_encoding_is_as_the_server_converts_it(sent: Sent) -> 
             f"'{{{','.join(code.hex() for code in codes)}}}'::text[]) "
             "WITH ORDINALITY AS u (c, n) ORDER BY n"
         )
-        for code, (told,) in zip(codes, rows, strict=True):
+        for code, (seen_there,) in zip(codes, rows, strict=True):
             try:
                 text = decoded(code, encoding)
             except UnicodeDecodeError:
                 continue
-            if told is not None:
-                assert text == told.decode(), (encoding, code)
+            if seen_there is not None:
+                assert text == seen_there.decode(), (encoding, code)
                 assert encoded(text, encoding) == code or encoding.startswith("EUC")
 
 
