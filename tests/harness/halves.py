@@ -42,8 +42,7 @@ _WITH_SPARK = (
 _WITH_SOURCES = (
     "tests/cdc/kafka/test_connectors.py",
     "tests/cdc/kafka/test_in_the_runner.py",
-    "tests/cdc/test_database.py",
-    "tests/cdc/test_strict_zone.py",
+    "tests/cdc/postgresql",
 )
 """But for these: they wait for databases and brokers, which the other half has for more tests, and
 which cost as much as the session that it has for them."""
