@@ -1,4 +1,4 @@
-"""From a database to Delta tables, by loads, changes and later loads; another reader checks them."""
+"""From a database to Delta tables, by loads, changes and later loads; delta-rs reads them."""
 
 from __future__ import annotations
 
