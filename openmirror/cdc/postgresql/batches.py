@@ -27,6 +27,8 @@ MARK_PREFIX = "openmirror"
 """The prefix of messages that we write into the log."""
 _HEAD = 25
 """Bytes of a frame before pgoutput's message."""
+_BESIDE = 56
+"""Bytes of memory that a row message takes beyond those of its frame: Python's objects."""
 _DATA, _KEEPALIVE = ord("w"), ord("k")
 _ROWS = frozenset(b"IUD")
 _RELATION, _BEGIN, _COMMIT = ord("R"), ord("B"), ord("C")
@@ -158,7 +160,7 @@ class Assembler:
                     )
                 changes.messages.append(frame[_HEAD:])
                 changes.numbers.append(number)
-                self.size += len(frame)
+                self.size += len(frame) + _BESIDE
                 self.messages += 1
             else:
                 self._other(frame, kind)
@@ -189,7 +191,7 @@ class Assembler:
         self.messages = 0
         """Row messages since the last cut."""
         self.size = 0
-        """Their bytes."""
+        """The bytes of memory that they take, about."""
 
     @property
     def has_marks(self) -> bool:

@@ -43,8 +43,10 @@ from openmirror.protocol.streams import StopReason
 _UPSERT, _DELETE, _TRUNCATE = 4, 2, 100
 _OPS: Final = ("c", "u", "d", "t")
 _CREATED, _UPDATED, _DELETED, _TRUNCATED = range(4)
-_PIECE_BYTES = 32 << 20
+_PIECE_BYTES = 24 << 20
 """Messages that are decoded at once; one message may be larger by itself."""
+_BESIDE = 48
+"""Bytes that count for each message beside its own: what numpy has of a message without values."""
 
 
 @dataclass(frozen=True)
@@ -95,15 +97,15 @@ def change_rows(
 
 def _pieces(messages: Sequence[bytes]) -> Iterator[tuple[int, Sequence[bytes]]]:
     """Yield pieces of bounded size, each with the index of its first message."""
-    if messages and sum(map(len, messages)) <= _PIECE_BYTES:
+    if messages and sum(map(len, messages)) + _BESIDE * len(messages) <= _PIECE_BYTES:
         yield 0, messages
         return
     first, size = 0, 0
     for at, message in enumerate(messages):
-        size += len(message)
+        size += len(message) + _BESIDE
         if size > _PIECE_BYTES and at > first:
             yield first, messages[first:at]
-            first, size = at, len(message)
+            first, size = at, len(message) + _BESIDE
     if first < len(messages):
         yield first, messages[first:]
 

@@ -82,6 +82,8 @@ _MARK_EVERY = 0.2
 _ASK_EVERY = 0.2
 """Seconds between two questions about what only the server knows."""
 _IDLE_SECONDS = 60.0
+_REPORT_EVERY = 60.0
+"""Seconds between two reports of the same failure."""
 _WAITS = (0.5, 2.0, 5.0, 15.0)
 """Seconds before each further attempt."""
 _PASSING = (Unavailable, AccessDenied, CannotStart, OSError)
@@ -109,6 +111,11 @@ class Loader:
         self._first_marks: dict[str, tuple[TablePath, ...]] = {}
         self._asked_at = 0.0
         self._attempts = 0
+        self._is_careful = False
+        """Whether the connection was lost and no mark has been emitted since. The next range then
+        gets its own mark, because the connection may be lost each time that several are read."""
+        self._reported, self._reported_at = "", 0.0
+        """What all loads waited for when that was reported last, and when."""
         self._failure: Exception | None = None
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._work, name="loads", daemon=True)
@@ -197,7 +204,7 @@ class Loader:
             try:
                 asked()
             except _PASSING as error:
-                self._events.put(LoaderWaits(reason_of(error)))
+                self._report_waits(reason_of(error))
                 self._stopping.wait(_WAITS[0])
             else:
                 return
@@ -217,9 +224,16 @@ class Loader:
     def _failed(self, error: Exception) -> float:
         self._rows.close()
         self._read_again()
-        self._events.put(LoaderWaits(reason_of(error)))
+        self._is_careful = True
+        self._report_waits(reason_of(error))
         self._attempts += 1
         return _WAITS[min(self._attempts, len(_WAITS)) - 1]
+
+    def _report_waits(self, why: str) -> None:
+        why, now = " ".join(why.split()), time.monotonic()
+        if why != self._reported or now - self._reported_at >= _REPORT_EVERY:
+            self._reported, self._reported_at = why, now
+            self._events.put(LoaderWaits(why))
 
     def _read_again(self) -> None:
         """Forget what was read and has no mark behind it."""
@@ -249,7 +263,7 @@ class Loader:
             if is_current and load.waits_until <= now and load.phase in HAS_WORK:
                 self._for_load(load, partial(self._step, load))
                 is_busy = True
-            self._finish_parts(1)
+            self._finish_parts(0 if self._is_careful else 1)
             self._mark_if_due()
             if not self._inbox.empty() or self._stopping.is_set():
                 return True
@@ -368,8 +382,11 @@ class Loader:
         return self._behind.setdefault(load, BeforeMark())
 
     def _mark_if_due(self) -> None:
-        if self._behind and time.monotonic() - self._behind_since >= _MARK_EVERY:
+        if not self._behind:
+            return
+        if self._is_careful or time.monotonic() - self._behind_since >= _MARK_EVERY:
             self._emit()
+            self._is_careful = False
 
     def _emit(self) -> None:
         """Emit one mark behind all that was read."""
@@ -412,6 +429,8 @@ class Loader:
     def _take_error(self, load: LoadUnderway, error: psycopg.Error) -> None:
         code = error.sqlstate or ""
         if is_lost(error) or self._rows.is_lost:
+            # Or a connection that does not last for the whole range would be lost each time.
+            load.limit = narrowed(load.limit, 0)
             raise error
         if isinstance(error, errors.QueryCanceled):
             # A cancel of ours that came when the COPY had just ended.
@@ -420,7 +439,7 @@ class Loader:
             load.limit = narrowed(load.limit, 0)
             self._wait(load, reason_of(error))
         else:
-            self._give_up(load, str(error), _stop_of(load.title, error))
+            self._give_up(load, " ".join(str(error).split()), _stop_of(load.title, error))
 
     def _wait(self, load: LoadUnderway, why: str) -> None:
         load.waits_until = time.monotonic() + _WAITS[min(load.busy, len(_WAITS) - 1)]

@@ -28,7 +28,7 @@ _ANSWER_EVERY = 5.0
 """Seconds between two answers to the server, whatever it asks."""
 _CHUNK = 1 << 20
 """Bytes after which frames are handed on while more of them are there."""
-_MOST_WAITING = 64 << 20
+_MOST_WAITING = 32 << 20
 """Bytes of frames that may wait to be taken. One frame of any size is taken beyond it."""
 
 
@@ -75,7 +75,9 @@ class ReplicationReader:
         self._sizes: deque[int] = deque()
         self._waiting = 0
         self._changed = threading.Condition()
-        self._acknowledged = start
+        # `start` is not acknowledged: a new connection may read on before all before it has landed.
+        # The server passes over an acknowledgement of 0.
+        self._acknowledged = Lsn(0)
         self._received = start
         self._failure: LogEnded | None = None
         self._stopping = False
@@ -132,7 +134,8 @@ class ReplicationReader:
             self._read()
         except (OSError, OperationalError, ValueError) as error:
             # A socket that was closed is -1 for `select`, which then raises ValueError.
-            self._fail(LogEnded(f"the connection to the server's log was lost: {error}"))
+            words = " ".join(str(error).split())
+            self._fail(LogEnded(f"the connection to the server's log was lost: {words}"))
         finally:
             self._connection.finish()
 
@@ -212,6 +215,6 @@ def _ended(result: pq.abc.PGresult | None) -> LogEnded:
         "utf-8", "replace"
     )
     if not state:
-        text = result.error_message.decode("utf-8", "replace")
-        return LogEnded(f"the server ended the stream of its log: {' '.join(text.split())}")
+        text = " ".join(result.error_message.decode("utf-8", "replace").split())
+        return LogEnded("the server ended the stream of its log" + (f": {text}" if text else ""))
     return LogEnded(f"the server cannot send its log: {words}", ServerError(state, words))

@@ -60,8 +60,8 @@ class StreamLimits:
     trigger_seconds: float = 1.0
     """How long changes are gathered before they land."""
     batch_bytes: int = 48 << 20
-    """A batch ends with the first transaction behind so many bytes of the log."""
-    transaction_bytes: int = 96 << 20
+    """A batch ends with the first transaction behind so many bytes of memory."""
+    transaction_bytes: int = 48 << 20
     """A transaction of more bytes is staged in parts before it lands."""
     idle_seconds: float = 10.0
     """How long the document may stay behind while nothing lands."""
@@ -272,9 +272,12 @@ class BatchLanding:
         def change(there: StreamDocument) -> StreamDocument:
             if there.log is not None:
                 there = replace(there, log=replace(there.log, texts=facts))
-            there = there.begun(begun).resumed(*loaded)
+            stops = {
+                path: _since_before(one, there.stopped.get(path)) for path, one in stopped.items()
+            }
+            there = there.begun(begun).resumed(*loaded, *stopped)
             there = there.without_resnapshots(*loaded, *stopped, *wanted)
-            there = there.advanced(Offset(self._visibility.complete), (*landed, *loaded), stopped)
+            there = there.advanced(Offset(self._visibility.complete), (*landed, *loaded), stops)
             return there.wanting_all(wanted)
 
         if news or is_due:
@@ -316,6 +319,15 @@ class BatchLanding:
             stopped[path] = StoppedTable(Offset(batch.end), reason)
         self._loads.end({*stopped, *failed})
         return stopped, wanted
+
+
+def _since_before(now: StoppedTable, before: StoppedTable | None) -> StoppedTable:
+    """Return a table's stop with the newest reason, at the place where it stopped first.
+
+    A table that is loaded again has stopped already. If its load fails, only the reason of the
+    failure has a remedy.
+    """
+    return now if before is None else replace(now, at=min(now.at, before.at))
 
 
 class LogStream:
