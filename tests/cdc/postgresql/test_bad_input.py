@@ -275,7 +275,7 @@ def test_types_of_extensions(stream: Follower, owner: psycopg.Connection) -> Non
     assert problems(stream, owner) == {}
 
 
-def test_what_a_slot_waits_for_is_said_once(
+def test_what_a_slot_waits_for_is_reported_once(
     stream: Follower, owner: psycopg.Connection, database: DatabaseUrl
 ) -> None:
     owner.execute("CREATE TABLE elsewhere (id int PRIMARY KEY)")
