@@ -14,7 +14,7 @@ from __future__ import annotations
 import select
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
@@ -211,10 +211,13 @@ class RowConnection:
             except (errors.UndefinedTable, errors.InvalidSchemaName) as error:
                 raise DefinitionChanged(str(error)) from error
             yield
-        finally:
-            # Nothing was written, so a transaction that failed ends in the same way.
-            if not main.closed:
+        except BaseException:
+            # A connection that was lost amid a COPY takes no statement, and its own error counts.
+            with suppress(psycopg.Error):
                 main.execute("ROLLBACK")
+            raise
+        # Nothing was written.
+        main.execute("ROLLBACK")
 
     def _need(self, expected: ExpectedTable) -> int:
         found = definition_of(self.main, expected.oid)
