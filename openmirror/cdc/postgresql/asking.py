@@ -1,4 +1,4 @@
-"""What a database says of its server, its user and its tables, as far as a stream depends on it."""
+"""Facts of a database's server, user and tables, as far as a stream depends on them."""
 
 from __future__ import annotations
 

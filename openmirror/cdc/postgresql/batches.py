@@ -37,7 +37,7 @@ _TRUNCATED = b"T"
 
 @dataclass(frozen=True)
 class ResolvedRelation:
-    """What a Relation message means here."""
+    """The meaning of a Relation message for the stream."""
 
     path: TablePath
     shape: TableShape | StopReason
@@ -80,7 +80,7 @@ class Mark:
 
 @dataclass(frozen=True, kw_only=True)
 class LogBatch:
-    """What came of the log up to one place."""
+    """Everything that came of the log up to one place."""
 
     items: dict[TablePath, list[Changes | Mark]]
     """Each table's changes, and the first marks of its loads among them."""

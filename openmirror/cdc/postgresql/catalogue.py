@@ -1,4 +1,4 @@
-"""What a database says of its tables, types and transactions while they are read."""
+"""Facts of tables, types and transactions, asked of a database while it is read."""
 
 from __future__ import annotations
 

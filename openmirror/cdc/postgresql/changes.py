@@ -58,7 +58,7 @@ class ChangeRows:
     source_row: pa.Array
     """The index of the message that each row comes from (int64)."""
     ops: pa.Array
-    """What each row is: `c`, `u`, `d` or `t` (string)."""
+    """The operation of each row: `c`, `u`, `d` or `t` (string)."""
     stop: tuple[int, StopReason] | None
     """The index of the first message that cannot be read, and why. Rows end before it."""
 

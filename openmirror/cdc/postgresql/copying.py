@@ -82,7 +82,7 @@ class CopyCut(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class ExpectedTable:
-    """What a table must be at each range."""
+    """The facts that a table must have at each range."""
 
     oid: Oid
     definition: Mapping[str, Any]

@@ -1,4 +1,4 @@
-"""What PostgreSQL's catalogue says of tables and types, as values. Pure."""
+"""Rows of PostgreSQL's catalogue about tables and types, as values. Pure."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class TypeFacts:
     element: Oid = 0
     """The type of an array's elements. 0 for a type that is no array, also for `int2vector`."""
     delimiter: str = ","
-    """What stands between the elements of an array *of* this type."""
+    """The character between the elements of an array *of* this type."""
     base: Oid = 0
-    """What a domain is over; 0 for other types."""
+    """The type that a domain restricts; 0 for other types."""
     base_modifier: int = -1
     """The modifier that a domain gives its base, such as that of `numeric(10,2)`."""
     parts: tuple[Oid, ...] = ()

@@ -1,4 +1,4 @@
-"""What a loader is asked for, and what it reports. Values only."""
+"""Requests to the loader, and its reports, as values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class WantedLoad:
     definition: TableDefinition
     shape: TableShape
     staged: StagedLoad
-    """Its document. A load goes on from the ranges that the document names."""
+    """The load's document. A load goes on from the ranges that the document names."""
 
     @property
     def number(self) -> str:

@@ -62,7 +62,7 @@ class LoadState:
 
     number: str
     definition: Mapping[str, Any]
-    """What every range must find of the table, as `definition_facts` gives it."""
+    """The definition that every range must find, as `definition_facts` gives it."""
     first_mark: LogPlace | None = None
     """The place of the first mark. None until every transaction before the mark is visible."""
     high: KeyTexts | None = None

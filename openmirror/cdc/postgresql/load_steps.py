@@ -37,7 +37,7 @@ _KEYS_AT_ONCE = 500
 
 
 class LoadPhase(Enum):
-    """What one load does or waits for."""
+    """A load's current step, or what the load waits for."""
 
     WRITERS = auto()
     """It waits for transactions that may have written before the publication had the table."""
@@ -52,7 +52,7 @@ class LoadPhase(Enum):
     ROWS = auto()
     """It reads ranges."""
     WRITING = auto()
-    """Its last range is being written."""
+    """The load's last range is being written."""
     RESOLVING = auto()
     """All its rows are confirmed, and updates without base are searched among its changes."""
     UNSEEN_AGAIN = auto()
@@ -78,7 +78,7 @@ class LoadUnderway:
     """The last key that was read, whether confirmed or not."""
     source: SourceRows | None = None
     writers: frozenset[OpenWriter] | None = None
-    """Those that were open when the load began and still are."""
+    """Writers that were open when the load began and still are."""
     mark: LogPlace | None = None
     """Where the mark stands that came last for this load."""
     unseen: frozenset[int] = frozenset()
@@ -108,7 +108,7 @@ class LoadUnderway:
 
     @property
     def expected(self) -> ExpectedTable:
-        """What each transaction must find of the table."""
+        """The facts that each transaction must find of the table."""
         state = self.state
         storage = state.storage if state.is_begun else None
         return ExpectedTable(
@@ -124,7 +124,7 @@ class LoadUnderway:
 
 @dataclass
 class BeforeMark:
-    """What one load has that the next mark confirms."""
+    """Parts of one load that the next mark confirms."""
 
     is_first: bool = False
     ranges: list[RowPart] = field(default_factory=list)

@@ -43,7 +43,7 @@ _DELETE, _UPSERT, _TRUNCATE = (
 
 @dataclass(frozen=True, kw_only=True)
 class Resolution:
-    """What of a load's changes is left out of its file, and what is still missing."""
+    """The changes that a load's file leaves out, and the keys that are still missing."""
 
     needed: Mapping[RowKey, LogPlace] = field(default_factory=dict)
     """Keys that have to be read once more, each with the place of its last update without base."""

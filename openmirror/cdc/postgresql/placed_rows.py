@@ -88,7 +88,7 @@ class PlacedRows:
 
 @dataclass(frozen=True)
 class ReadChanges:
-    """What became of a table's raw changes."""
+    """A table's raw changes as rows."""
 
     rows: PlacedRows | None
     """Every row before the first change that cannot be read; None where there is none."""

@@ -54,7 +54,7 @@ class PreparedDatabase:
 
 @dataclass(frozen=True)
 class PublishedTables:
-    """What a publication sends once it has been brought up to date."""
+    """The tables that a publication sends once it has been brought up to date."""
 
     publication: Oid
     tables: frozenset[Oid]

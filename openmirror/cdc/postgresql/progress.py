@@ -32,7 +32,7 @@ def sent_columns(shape: TableShape) -> tuple[SentColumn, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class LogProgress:
-    """What the newest footer says of a stream (PROTOCOL §13.4)."""
+    """The progress of a stream in one table, as the newest footer has it (PROTOCOL §13.4)."""
 
     identity: StreamIdentity
     place: LogPlace

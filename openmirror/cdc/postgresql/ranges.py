@@ -26,11 +26,11 @@ _FEWER = 16
 
 @dataclass(frozen=True)
 class RangeAim:
-    """What one range should take."""
+    """How long one range should take, and how large it should be."""
 
     seconds: float
     bytes: int
-    """Of COPY's text."""
+    """Bytes of COPY's text."""
 
     @classmethod
     def within(cls, range_seconds: float) -> RangeAim:

@@ -34,7 +34,7 @@ _MOST_WAITING = 32 << 20
 
 @dataclass(frozen=True)
 class ServerError:
-    """What the server says of a statement of ours that failed."""
+    """The server's report of a statement of ours that failed."""
 
     sqlstate: str
     message: str

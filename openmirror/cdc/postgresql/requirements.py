@@ -1,4 +1,4 @@
-"""What a database must have before it is mirrored: each requirement with what meets it. Pure."""
+"""Requirements of a database to be mirrored, each with the statement that meets it. Pure."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class SourceFinding:
     what: str
     """A whole sentence without its full stop."""
     remedy: str
-    """What meets the requirement: a statement to run, where there is one."""
+    """How to meet the requirement: a statement to run, where there is one."""
 
     def __str__(self) -> str:
         return f"{self.what}. {self.remedy}" if self.remedy else self.what

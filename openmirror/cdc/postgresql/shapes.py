@@ -19,7 +19,7 @@ class ShapeColumn:
 
     name: str
     at: int
-    """Its place among the columns that are sent, from 0."""
+    """The column's index among the columns that are sent, from 0."""
     type: Oid
     modifier: int
     reading: TypeReading
@@ -38,7 +38,7 @@ class TableShape:
     is_full: bool
     """Whether old rows are whole (REPLICA IDENTITY FULL). Otherwise they have their key only."""
     columns: tuple[ShapeColumn, ...]
-    """Those that are mirrored, in the order in which they are sent."""
+    """The mirrored columns, in the order in which they are sent."""
     keys: tuple[str, ...]
     """Key columns, in the order of `columns`."""
 

@@ -125,7 +125,7 @@ class StagedLoad:
 
 
 class StreamStaging:
-    """What one stream has staged. Every method raises what the store raises."""
+    """The staged loads and transactions of one stream. All methods raise what the store raises."""
 
     def __init__(self, store: FileStore, zone: StorePath, stream: str) -> None:
         self._store = store

@@ -106,7 +106,7 @@ class Visibility:
 
 @dataclass(frozen=True)
 class TextChanges:
-    """What of types changes the text of values (`text_facts`)."""
+    """Facts of types that have changed the text of values (`text_facts`)."""
 
     facts: TextFacts
     """As they are now."""
@@ -115,7 +115,7 @@ class TextChanges:
 
 
 class Watch(Protocol):
-    """What is looked for in the database while its log is read."""
+    """Questions to the database while its log is read."""
 
     def snapshot(self) -> Snapshot:
         """Return which transactions are visible now."""

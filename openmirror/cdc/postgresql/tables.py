@@ -1,4 +1,4 @@
-"""What becomes of a batch's changes, table by table: landed, staged for a load, or left out.
+"""Takes a batch's changes, table by table: they land, are staged for a load, or are left out.
 
 A table is in one of three modes:
 
@@ -43,7 +43,7 @@ from openmirror.protocol.streams import StopCode, StopReason
 
 
 class Mode(Enum):
-    """What becomes of a table's changes."""
+    """Where a table's changes go."""
 
     LANDING = auto()
     LOADING = auto()
@@ -80,7 +80,7 @@ class TableState:
 
 @dataclass
 class TableOutcome:
-    """What became of one table's part of a batch."""
+    """The outcome of one table's part of a batch."""
 
     rows: int = 0
     """Change rows that landed."""
@@ -104,9 +104,9 @@ class ReadOptions:
     """How changes are read."""
 
     encoding: str
-    """What the server's text is in, by PostgreSQL's name."""
+    """The encoding of the server's text, by PostgreSQL's name."""
     takes: frozenset[Marker]
-    """What the zone's mirror takes beyond the published markers (PROTOCOL §5.7)."""
+    """The markers that the zone's mirror takes beyond the published markers (PROTOCOL §5.7)."""
     lineage: bool = False
     name_keys: bool = True
 

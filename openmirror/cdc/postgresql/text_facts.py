@@ -1,4 +1,4 @@
-"""What of types changes the text of values in rows that nobody changes.
+"""Facts of types that change the text of values in rows that nobody changes.
 
 The log has no event for `ALTER TYPE … RENAME VALUE`, nor for an attribute that a composite type
 gets or loses, and a SELECT shows other values in every row from then on. So these facts are asked

@@ -44,7 +44,7 @@ class TypeReading:
     element: TypeReading | None = None
     """How an array's elements are read; None for what is no array."""
     delimiter: str = ","
-    """What stands between an array's elements."""
+    """The character between an array's elements."""
     is_stable_key: bool = True
     """Whether keys that the database distinguishes stay distinct in the Delta type."""
 
