@@ -21,7 +21,10 @@ def resnapshot(
     mirror: Annotated[
         str | None,
         typer.Option(
-            "--mirror", metavar="NAME", help="The mirror that has the table.", show_default=False
+            "--mirror",
+            metavar="NAME",
+            help="The mirror that has the table. Default: the root's only one.",
+            show_default=False,
         ),
     ] = None,
     root: RootOption = None,
@@ -47,18 +50,21 @@ def resnapshot(
 
     \b
     Example:
+      openmirror cdc resnapshot public.orders --root ~/mirrors
       openmirror cdc resnapshot public.orders --mirror shop --root ~/mirrors
     """
     need_packages()
     from openmirror.publishing.naming import table_path
     from openmirror.wiring.cdc import want_load
-    from openmirror.wiring.stream_zones import stream_zone
+    from openmirror.wiring.stream_zones import only_mirror, stream_zone
 
-    named = stream or (None if mirror is None else stream_name(mirror))
-    if named is None or (mirror is None and zone is None):
-        raise WrongRequest("name the mirror with --mirror, or the zone and --stream")
     settings = settings_for(root)
     need_one_target(settings, zone, root, mirror)
+    if zone is None:
+        mirror = mirror or only_mirror(settings)
+    if stream is None and mirror is None:
+        raise WrongRequest("name the stream of the zone with --stream")
+    named = stream or stream_name(mirror or "")
     path = table_path(table)
     with stream_zone(settings, mirror or "", zone, account_key()) as into:
         is_new = want_load(into, named, path)

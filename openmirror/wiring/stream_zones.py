@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from openmirror.cdc.stream_zone import StreamZone
 from openmirror.errors import WrongRequest
+from openmirror.operate.finding import known_mirrors
 from openmirror.ports import FileStore
 from openmirror.protocol.rows import EXTENSIONS
 from openmirror.protocol.rules import Broken
@@ -25,6 +26,14 @@ def zone_of_mirror(store: FileStore, mirror: str) -> StreamZone:
     if isinstance(wanted, Broken):
         raise WrongRequest(f"mirror {mirror}: {wanted.detail}")
     return StreamZone(store, landing_zone(mirror), EXTENSIONS, wanted.lineage)
+
+
+def only_mirror(settings: Settings) -> str:
+    """Return the mirror of a local root that has no other. Raises WrongRequest where it has."""
+    found = known_mirrors(LocalStore(local_root(settings)))
+    if len(found) != 1:
+        raise WrongRequest(f"name the mirror with --mirror: {', '.join(found) or 'there is none'}")
+    return found[0]
 
 
 @contextmanager

@@ -73,3 +73,14 @@ def test_a_stream_that_is_not_there_is_named(document: Path, tmp_path: Path) -> 
     shown = resnapshot(tmp_path, "public.orders", "--stream", "other")
     assert shown.exit_code != 0
     assert "there is no stream other" in " ".join(shown.output.split())
+
+
+def test_the_only_mirror_of_a_root_needs_no_name(document: Path, tmp_path: Path) -> None:
+    command = ["cdc", "resnapshot", "public.orders", "--root", str(tmp_path)]
+    first = CliRunner().invoke(app, command)
+    assert first.exit_code == 0, first.output
+    assert list(StreamDocument.from_json(document.read_bytes()).resnapshots) == [ORDERS]
+    (tmp_path / landing_zone("other")).mkdir(parents=True)
+    second = CliRunner().invoke(app, command)
+    assert second.exit_code != 0
+    assert "other, shop" in " ".join(second.output.split())
