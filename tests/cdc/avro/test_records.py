@@ -20,8 +20,8 @@ from openmirror.cdc.decoding.connect import schema_from
 from openmirror.cdc.decoding.spans import Spans
 from openmirror.errors import Unavailable
 from tests.cdc.decoding.minted import batch
-from tests.cdc.decoding.minting.avro import RECORDED, with_names_of_avro
 from tests.cdc.decoding.recorded import FOLDER, recorded
+from tests.cdc.decoding.recorded.avro_names import RECORDED, with_names_of_avro
 
 MINTED: dict[str, Any] = json.loads((FOLDER / "in_avro.json").read_text())
 ENVELOPE = {

@@ -15,18 +15,7 @@ from typing import Any
 import jpype
 
 from tests.cdc.decoding.recorded import FOLDER, recorded
-
-RECORDED = (
-    "mysql_numbers",
-    "mysql_texts",
-    "oracle_types",
-    "postgresql_numbers",
-    "postgresql_texts",
-    "sqlserver_types",
-)
-
-
-_ODD_NAME = (json.dumps('odd "name".ü', ensure_ascii=False), '"odd__name___"')
+from tests.cdc.decoding.recorded.avro_names import RECORDED, with_names_of_avro
 
 
 class Converters:
@@ -44,11 +33,6 @@ class Converters:
             return None
         read = self._json.toConnectData(topic, jpype.JArray(jpype.JByte)(content))
         return bytes(self._avro.fromConnectData(topic, read.schema(), read.value()))
-
-
-def with_names_of_avro(content: bytes | None) -> bytes | None:
-    """A column's name as connectors write it with `field.name.adjustment.mode=avro`."""
-    return content and content.decode().replace(*_ODD_NAME).encode()
 
 
 def main(jars: Path) -> None:
