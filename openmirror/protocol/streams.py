@@ -215,11 +215,6 @@ class StreamDocument:
         begun = [one.since for one in self.resnapshots.values() if one.since is not None]
         return min([self.complete_to, *kept, *begun])
 
-    def is_coming_anew(self, path: TablePath) -> bool:
-        """Whether changes of a table wait for its new snapshot, which has begun at least once."""
-        one = self.resnapshots.get(path)
-        return one is not None and (one.since is not None or one.attempts > 1)
-
     def begun_at(self, earliest: Offset) -> Self:
         """Of a stream whose records before that are gone."""
         return replace(self, begins_at=max(self.begins_at, earliest))
@@ -275,14 +270,6 @@ class StreamDocument:
             for path, one in self.resnapshots.items()
         }
         return replace(self, resnapshots=found) if since else self
-
-    def failed(self, number: str, anew: str) -> Self:
-        """Rows of a snapshot are missing: it is asked for once more, by another number."""
-        found = {
-            path: Resnapshot(anew, None, one.attempts + 1) if one.number == number else one
-            for path, one in self.resnapshots.items()
-        }
-        return replace(self, resnapshots=found)
 
     def wanting_again(
         self, resnapshots: Mapping[TablePath, Resnapshot], anew: Callable[[], str]

@@ -36,7 +36,7 @@ from openmirror.cdc.postgresql.partial_rows import (
 from openmirror.cdc.postgresql.placed_rows import COMMIT_COLUMN, NUMBER_COLUMN
 from openmirror.cdc.postgresql.places import LogPlace
 from openmirror.cdc.postgresql.staging import StagedPieces
-from openmirror.formats.arrow_types import arrow_type
+from openmirror.cdc.postgresql.table_files import file_schema
 from openmirror.protocol.names import ROW_MARKER_COLUMN
 from openmirror.protocol.rows import Marker
 from openmirror.protocol.schema import TableSchema
@@ -78,9 +78,7 @@ class LoadFile:
     def schema(self) -> pa.Schema:
         """The file's Arrow columns; markers are text where a change leaves values out."""
         has_partial = any(part.has_partial for part in self.state.needed_changes)
-        marker = pa.string() if has_partial else MARKER_TYPE
-        fields = [pa.field(one.name, arrow_type(one.type)) for one in self.columns.columns]
-        return pa.schema([*fields, pa.field(ROW_MARKER_COLUMN, marker)])
+        return file_schema(self.columns, as_text=has_partial)
 
     def tables(self) -> Iterator[pa.Table]:
         """Yield the file's rows in pieces that have its schema."""
