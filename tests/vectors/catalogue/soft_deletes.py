@@ -193,6 +193,26 @@ CASES = [
         ],
     ),
     _case(
+        "load-of-a-database",
+        "A load's file, of a truncate, rows and later changes, marks the rows that the source lost",
+        [*_FIRST, (0, 4, "d", 1), (2, 4, None, 3)],
+        [
+            (100, None, None, None),
+            (4, 1, "e", 5),
+            (4, 4, "f", 5),
+            (4, 5, "g", 5),
+            (2, 4, None, 7),
+            (1, 5, "h", 8),
+        ],
+        rows=[
+            (1, "e", 5, None),
+            (2, "c", 1, _DECIDED),
+            (4, "f", 5, 7),
+            (5, "h", 8, None),
+        ],
+        section="5.8 13.4",
+    ),
+    _case(
         "older-delete",
         "With a version column a delete marks the rows for which it counts",
         [(0, 1, "a", 3), (0, 1, "b", 9), (0, 2, "c", 3)],
