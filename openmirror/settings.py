@@ -22,6 +22,7 @@ from pydantic import (
     ConfigDict,
     Field,
     SecretStr,
+    TypeAdapter,
     ValidationError,
 )
 from pydantic_core import ErrorDetails
@@ -394,6 +395,14 @@ class Settings(BaseModel):
                 "Function App and the Spark runner do the work: docs/OPERATIONS.md"
             )
         return root
+
+
+def byte_size(text: str, option: str) -> int:
+    """Return the bytes of a size such as 20GB. Raises CannotStart, which names the option."""
+    try:
+        return TypeAdapter(ByteSize).validate_python(text)
+    except ValidationError:
+        raise CannotStart(f"{option} is {text!r}, but must be {_ALLOWED['byte_size']}") from None
 
 
 def variable(name: str) -> str:

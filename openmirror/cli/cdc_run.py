@@ -102,6 +102,37 @@ def run(
             help="The longest transaction in which rows of a table are read.",
         ),
     ] = "10s",
+    reload_below: Annotated[
+        str,
+        typer.Option(
+            "--reload-below",
+            metavar="SIZE",
+            help="Load a table again by itself, when its definition changed its rows, only below "
+            "this size in the database; a larger one stops until `cdc resnapshot`. 0: each stops.",
+        ),
+    ] = "20GB",
+    reload_times: Annotated[
+        int,
+        typer.Option(
+            "--reload-times",
+            metavar="N",
+            min=0,
+            help="Such loads of one table within a day; a table that needs another one stops.",
+        ),
+    ] = 3,
+    reload_at_once: Annotated[
+        int,
+        typer.Option("--reload-at-once", metavar="N", min=1, help="Such loads at the same time."),
+    ] = 1,
+    reload_within: Annotated[
+        str | None,
+        typer.Option(
+            "--reload-within",
+            metavar="HH:MM-HH:MM",
+            help="The part of the day in which such loads may begin. Default: any time.",
+            show_default=False,
+        ),
+    ] = None,
     anew: Annotated[
         bool,
         typer.Option(
@@ -132,9 +163,11 @@ def run(
         --zone https://contoso.dfs.core.windows.net/landing/shop/Files/LandingZone
     """
     need_packages()
+    from openmirror.cdc.postgresql.reload_limits import ReloadLimits, ReloadWindow
     from openmirror.cdc.postgresql.settings import DatabaseUrl, StreamSettings
     from openmirror.cdc.postgresql.stream import StreamLimits
     from openmirror.publishing.naming import table_path
+    from openmirror.settings import byte_size
 
     settings = settings_for(root)
     need_one_target(settings, zone, root, mirror)
@@ -152,6 +185,12 @@ def run(
         anew=anew,
         range_seconds=range_seconds(range_time),
         again=tuple(map(table_path, retry or ())),
+        reloads=ReloadLimits(
+            below=byte_size(reload_below, "--reload-below"),
+            a_day=reload_times,
+            at_once=reload_at_once,
+            within=None if reload_within is None else ReloadWindow.parse(reload_within),
+        ),
     )
     limits = StreamLimits(trigger_seconds=interval(trigger).total_seconds())
     _run(settings, name, zone, wanted, limits, verbose=verbose)

@@ -146,8 +146,6 @@ class LogSource:
     """Columns that are left out, likewise."""
     left_out: Mapping[str, str] = field(default_factory=dict)
     """Tables and columns that are not mirrored, each with the reason."""
-    texts: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
-    """What of types changes the text of values, by the type's OID: an enum's labels."""
 
     def as_json(self) -> dict[str, object]:
         """Return the source as documents have it."""
@@ -160,7 +158,6 @@ class LogSource:
             "asText": sorted(self.as_text),
             "without": sorted(self.without),
             "leftOut": dict(sorted(self.left_out.items())),
-            "texts": {str(oid): dict(facts) for oid, facts in sorted(self.texts.items())},
         }
 
     @classmethod
@@ -177,10 +174,6 @@ class LogSource:
             as_text=frozenset(map(str, document["asText"])),
             without=frozenset(map(str, document["without"])),
             left_out={str(name): str(why) for name, why in document["leftOut"].items()},
-            texts={
-                int(oid): {str(part): str(fact) for part, fact in facts.items()}
-                for oid, facts in document["texts"].items()
-            },
         )
 
 

@@ -41,6 +41,9 @@ _TABLES = """
            AND current_setting('server_version_num')::int < 180000
            AND a.attnum = ANY(k.indkey[:k.indnkeyatts - 1])) AS generated_keys,
         c.relreplident::text AS identity,
+        c.relreplident = 'f' AND EXISTS (
+            SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attgenerated = 'v'
+              AND NOT a.attisdropped) AS has_unsent_identity,
         c.relreplident <> 'i' OR coalesce((
             SELECT (SELECT array_agg(x ORDER BY x) FROM unnest(i.indkey[:i.indnkeyatts - 1]) x)
                  = (SELECT array_agg(x ORDER BY x) FROM unnest(k.indkey[:k.indnkeyatts - 1]) x)
@@ -49,6 +52,7 @@ _TABLES = """
         has_table_privilege(c.oid, 'SELECT') AND has_schema_privilege(n.oid, 'USAGE') AS may_read,
         c.relrowsecurity AND row_security_active(c.oid) AS hides_rows,
         pg_has_role(current_user, c.relowner, 'USAGE') AS is_owned,
+        quote_ident(n.nspname) AS quoted_schema,
         quote_ident(n.nspname) || '.' || quote_ident(c.relname) AS quoted
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
     LEFT JOIN pg_index k ON k.indrelid = c.oid AND k.indisprimary
@@ -107,12 +111,17 @@ class TableFacts:
     generated_keys: str | None
     """The columns of its primary key that are generated and not sent, as a list for people."""
     identity: ReplicaIdentity
+    has_unsent_identity: bool
+    """Whether its replica identity is FULL and has virtual generated columns, which no publication
+    sends (from version 18)."""
     is_identified_by_key: bool
     """Whether an index that is its replica identity has the primary key's columns."""
     may_read: bool
     hides_rows: bool
     """Whether row-level security hides rows from our user."""
     is_owned: bool
+    quoted_schema: str
+    """As SQL writes its schema's name."""
     quoted: str
     """As SQL writes its name."""
 

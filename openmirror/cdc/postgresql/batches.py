@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from openmirror.cdc.postgresql.definitions import Oid
 from openmirror.cdc.postgresql.pgoutput import (
     BeginMessage,
     CommitMessage,
@@ -20,7 +21,6 @@ from openmirror.cdc.postgresql.pgoutput import (
 )
 from openmirror.cdc.postgresql.places import LogPlace, Lsn
 from openmirror.cdc.postgresql.shapes import TableShape
-from openmirror.protocol.names import TablePath
 from openmirror.protocol.streams import StopReason
 
 MARK_PREFIX = "openmirror"
@@ -35,24 +35,14 @@ _RELATION, _BEGIN, _COMMIT = ord("R"), ord("B"), ord("C")
 _TRUNCATED = b"T"
 
 
-@dataclass(frozen=True)
-class ResolvedRelation:
-    """The meaning of a Relation message for the stream."""
-
-    path: TablePath
-    shape: TableShape | StopReason
-    """How the rows behind it are read, or why they cannot be."""
-    filled: frozenset[str] = frozenset()
-    """Columns that may have another value than NULL in rows that were there before the column."""
-    has_new_types: bool = False
-    """Whether a column has a type whose labels were not known before (`text_facts`)."""
-
-
 @dataclass
 class Changes:
-    """Consecutive changes of one table that are sent in one shape."""
+    """Consecutive changes of one table that follow one Relation message."""
 
-    relation: ResolvedRelation
+    relation: Relation
+    shape: TableShape | StopReason | None = None
+    """How the rows are read, or why they cannot be. None until the catalogue has been read behind
+    their transaction."""
     messages: list[bytes] = field(default_factory=list)
     numbers: list[int] = field(default_factory=list)
     """The number of each message within its transaction."""
@@ -82,12 +72,12 @@ class Mark:
 class LogBatch:
     """Everything that came of the log up to one place."""
 
-    items: dict[TablePath, list[Changes | Mark]]
+    items: dict[Oid, list[Changes | Mark]]
     """Each table's changes, and the first marks of its loads among them."""
     marks: tuple[Mark, ...]
     """All marks that came, in their order."""
-    commits: tuple[tuple[Lsn, int], ...]
-    """The end of each transaction's commit record, and the transaction's number (32 bits)."""
+    transactions: frozenset[int]
+    """The numbers (32 bits) of the transactions that it has changes of."""
     end: Lsn
     """Everything before it is in this batch, or was in one before."""
     is_whole: bool
@@ -98,29 +88,26 @@ class LogBatch:
     """When the newest transaction was committed: microseconds since 1970."""
 
 
-Resolve = Callable[[Relation], ResolvedRelation | None]
-"""Gives what a Relation message means; None for a table that is not mirrored."""
-
-
 class Assembler:
     """Puts frames together to batches. Every method raises MalformedMessage for what is none."""
 
     def __init__(
         self,
         encoding: str,
-        resolve: Resolve,
-        first_of: Callable[[str], Sequence[TablePath]],
+        is_mirrored: Callable[[Oid], bool],
+        first_of: Callable[[str], Sequence[Oid]],
         complete: Lsn,
     ) -> None:
         """Args:
         encoding: what the server's text is in, by PostgreSQL's name.
+        is_mirrored: returns whether changes of a table are wanted.
         first_of: gives the tables whose loads begin with a mark of this name.
         complete: everything before it was in batches before.
         """
         self._encoding = encoding
-        self._resolve = resolve
+        self._is_mirrored = is_mirrored
         self._first_of = first_of
-        self._relations: dict[bytes, ResolvedRelation | None] = {}
+        self._relations: dict[bytes, Relation] = {}
         self._open: dict[bytes, Changes] = {}
         self._transaction: BeginMessage | None = None
         self._number = 0
@@ -133,7 +120,7 @@ class Assembler:
         return self._transaction
 
     @property
-    def last_relation(self) -> ResolvedRelation | None:
+    def last_relation(self) -> Relation | None:
         """The table that the newest Relation message was about."""
         return next(reversed(self._relations.values()), None) if self._relations else None
 
@@ -173,7 +160,7 @@ class Assembler:
         batch = LogBatch(
             items=self._items,
             marks=tuple(self._marks),
-            commits=tuple(self._commits),
+            transactions=frozenset(self._transactions),
             end=self._end,
             is_whole=self._transaction is None,
             messages=self.messages,
@@ -184,9 +171,11 @@ class Assembler:
 
     def _start_batch(self) -> None:
         self._open.clear()
-        self._items: dict[TablePath, list[Changes | Mark]] = {}
+        self._items: dict[Oid, list[Changes | Mark]] = {}
         self._marks: list[Mark] = []
-        self._commits: list[tuple[Lsn, int]] = []
+        self._transactions: set[int] = set()
+        if self._transaction is not None:
+            self._transactions.add(self._transaction.xid)
         self._newest_us: int | None = None
         self.messages = 0
         """Row messages since the last cut."""
@@ -216,6 +205,7 @@ class Assembler:
         message = parse_message(frame[_HEAD:], self._encoding)
         if isinstance(message, BeginMessage):
             self._transaction, self._number = message, 0
+            self._transactions.add(message.xid)
         elif isinstance(message, CommitMessage):
             self._commit(message)
         elif isinstance(message, Relation):
@@ -231,7 +221,6 @@ class Assembler:
             raise MalformedMessage("a commit came outside of a transaction")
         if message.commit != transaction.final:
             raise MalformedMessage("a commit is not the one that its BEGIN named")
-        self._commits.append((message.end, transaction.xid))
         self._newest_us = transaction.ts_us
         self._end = message.end
         self._transaction = None
@@ -242,7 +231,7 @@ class Assembler:
             self._put(before)
         # The newest is the last, by which a transaction that cannot be sent is informed.
         self._relations.pop(oid, None)
-        self._relations[oid] = self._resolve(message)
+        self._relations[oid] = message
 
     def _changes_of(self, oid: bytes) -> Changes | None:
         """Return a place for a table's changes; None for a table that is not mirrored."""
@@ -251,7 +240,7 @@ class Assembler:
         if oid not in self._relations:
             raise MalformedMessage(f"a row of relation {int.from_bytes(oid, 'big')} is unannounced")
         relation = self._relations[oid]
-        if relation is None:
+        if not self._is_mirrored(relation.oid):
             return None
         changes = Changes(relation, runs=[(0, transaction.final, transaction.ts_us)])
         self._open[oid] = changes
@@ -279,12 +268,12 @@ class Assembler:
         name = message.content.decode("utf-8", "replace")
         mark = Mark(name, LogPlace(self._transaction.final, self._number))
         self._marks.append(mark)
-        for path in self._first_of(name):
-            for oid, changes in list(self._open.items()):
-                if changes.relation.path == path:
-                    self._put(self._open.pop(oid))
-            self._items.setdefault(path, []).append(mark)
+        for oid in self._first_of(name):
+            changes = self._open.pop(oid.to_bytes(4, "big"), None)
+            if changes is not None:
+                self._put(changes)
+            self._items.setdefault(oid, []).append(mark)
 
     def _put(self, changes: Changes) -> None:
         if changes.messages:
-            self._items.setdefault(changes.relation.path, []).append(changes)
+            self._items.setdefault(changes.relation.oid, []).append(changes)

@@ -42,15 +42,12 @@ _TABLES = """
         c.relreplident::text AS identity, a.attname AS column_name, a.attnum::int AS number,
         a.atttypid::bigint AS type, a.atttypmod AS modifier, NOT a.attnotnull AS nullable,
         a.attgenerated <> '' AS is_generated, a.attgenerated = 'v' AS is_virtual,
-        a.atthasdef OR a.atthasmissing OR a.attidentity <> '' OR t.typdefault IS NOT NULL
-            AS fills_old_rows,
         coalesce(k.indexrelid, 0)::bigint AS key_index,
         coalesce((string_to_array(k.indkey::text, ' ')::int[])[1:k.indnkeyatts], '{}') AS keys,
         coalesce((string_to_array(r.indkey::text, ' ')::int[])[1:r.indnkeyatts], '{}')
             AS identity_keys
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
     LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
-    LEFT JOIN pg_type t ON t.oid = a.atttypid
     LEFT JOIN pg_index k ON k.indrelid = c.oid AND k.indisprimary AND k.indimmediate
         AND k.indisvalid
     LEFT JOIN pg_index r ON r.indrelid = c.oid AND r.indisreplident AND c.relreplident = 'i'
@@ -241,5 +238,4 @@ def _column(row: Mapping[str, Any]) -> ColumnDefinition:
         nullable=row["nullable"],
         is_generated=row["is_generated"],
         is_virtual=row["is_virtual"],
-        fills_old_rows=row["fills_old_rows"],
     )

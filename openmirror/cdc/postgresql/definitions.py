@@ -70,9 +70,6 @@ class ColumnDefinition:
     """Whether its value is computed from other columns."""
     is_virtual: bool = False
     """Whether a generated value is computed when it is read, and never sent (from version 18)."""
-    fills_old_rows: bool = False
-    """Whether rows that were there before the column have another value than NULL in it, or new
-    rows may get one without naming it: it has a default, or a missing value (`atthasmissing`)."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from openmirror.cdc.postgresql.fingerprints import Fingerprint
 from openmirror.cdc.postgresql.places import LogPlace
 from openmirror.cdc.postgresql.progress import (
     LogProgress,
@@ -42,6 +43,8 @@ class ReadLoad:
     """The columns of the file without its marker."""
     through: LogPlace
     """Every change up to here is in the file."""
+    fingerprint: Fingerprint
+    """The table in the catalogue when the load was begun."""
     body: Callable[[bool], StreamedParquet]
     """Gives the file's rows; informed whether the table has no row in the mirror."""
 
@@ -70,7 +73,11 @@ def land_load(files: StreamFolders, takes: frozenset[Marker], load: ReadLoad) ->
         if before is not None and before.load == load.number:
             return None
         after = LogProgress(
-            identity=files.identity, place=load.through, columns=load.sent, load=load.number
+            identity=files.identity,
+            place=load.through,
+            columns=load.sent,
+            load=load.number,
+            fingerprint=load.fingerprint,
         )
         footer = next_footer(state, files.stream, after, load.columns, body.rows)
         return ComposedFile(footer, body)
@@ -108,9 +115,13 @@ def _make_room(files: StreamFolders, takes: frozenset[Marker], load: ReadLoad) -
 
 
 def _fits(table: TableSchema, columns: TableSchema) -> bool:
-    """Return whether every column's type fits the one that the table has."""
+    """Return whether every column of the table can get the type that the load's rows have.
+
+    A column of a wider type would keep it: dates would stay timestamps in the mirror.
+    """
     try:
-        merged(table, columns)
+        both = merged(table, columns)
     except PublishRefused:
         return False
-    return True
+    found = [(column.type, both.find(column.name)) for column in columns.columns]
+    return all(other is not None and other.type == own for own, other in found)

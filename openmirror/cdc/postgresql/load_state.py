@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from openmirror.cdc.postgresql.definitions import TableDefinition
+from openmirror.cdc.postgresql.fingerprints import Fingerprint
 from openmirror.cdc.postgresql.places import LogPlace, Lsn
 
 KeyTexts = tuple[bytes, ...]
@@ -63,6 +64,8 @@ class LoadState:
     number: str
     definition: Mapping[str, Any]
     """The definition that every range must find, as `definition_facts` gives it."""
+    fingerprint: Fingerprint
+    """The table's fingerprint when the load was begun. Its rows count as read under it."""
     first_mark: LogPlace | None = None
     """The place of the first mark. None until every transaction before the mark is visible."""
     high: KeyTexts | None = None
@@ -137,6 +140,7 @@ class LoadState:
             "version": _VERSION,
             "number": self.number,
             "definition": self.definition,
+            "fingerprint": self.fingerprint,
             "firstMark": self.first_mark,
             "high": _key_json(self.high),
             "storage": self.storage,
@@ -172,6 +176,7 @@ class LoadState:
         state = cls(
             number=_text(document["number"]),
             definition=definition,
+            fingerprint=Fingerprint(_text(document["fingerprint"])),
             first_mark=_maybe_place(document["firstMark"]),
             high=_key(document["high"]),
             storage=_whole(document["storage"]),

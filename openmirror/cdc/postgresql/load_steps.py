@@ -47,16 +47,12 @@ class LoadPhase(Enum):
     """It needs a first mark."""
     MARKED = auto()
     """It waits for a mark that was emitted, or will be."""
-    UNSEEN = auto()
-    """The first mark has come, and not every transaction before it is known to be visible."""
     ROWS = auto()
     """It reads ranges."""
     WRITING = auto()
     """The load's last range is being written."""
     RESOLVING = auto()
     """All its rows are confirmed, and updates without base are searched among its changes."""
-    UNSEEN_AGAIN = auto()
-    """It waits until changes without base are visible."""
     AGAIN = auto()
     """It reads keys once more."""
     READY = auto()
@@ -81,8 +77,6 @@ class LoadUnderway:
     """Writers that were open when the load began and still are."""
     mark: LogPlace | None = None
     """Where the mark stands that came last for this load."""
-    unseen: frozenset[int] = frozenset()
-    """Transactions before that mark that are not known to be visible."""
     needed: dict[RowKey, LogPlace] = field(default_factory=dict)
     rereads: int = 0
     waits_until: float = 0.0
@@ -318,7 +312,7 @@ class LoadSteps:
             raise UnreadableRow(stop)
         load.rereads += 1
         load.needed = dict(found.needed)
-        load.phase = LoadPhase.UNSEEN_AGAIN
+        load.phase = LoadPhase.AGAIN
         return None
 
     def _read_again(self, load: LoadUnderway) -> None:

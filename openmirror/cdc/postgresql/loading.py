@@ -34,7 +34,6 @@ from openmirror.cdc.postgresql.catalogue import (
     definition_of,
     emit_mark,
     open_writers,
-    snapshot_now,
 )
 from openmirror.cdc.postgresql.copying import (
     DefinitionChanged,
@@ -42,6 +41,7 @@ from openmirror.cdc.postgresql.copying import (
     RowConnection,
     is_lost,
 )
+from openmirror.cdc.postgresql.definitions import Oid
 from openmirror.cdc.postgresql.load_events import (
     LoaderSettings,
     LoaderWaits,
@@ -73,7 +73,6 @@ from openmirror.errors import (
     Unavailable,
     reason_of,
 )
-from openmirror.protocol.names import TablePath
 from openmirror.protocol.streams import StopCode, StopReason
 
 _MOST_AT_ONCE = 128
@@ -108,7 +107,7 @@ class Loader:
         self._behind: dict[LoadUnderway, BeforeMark] = {}
         self._behind_since = 0.0
         self._marks: dict[str, dict[LoadUnderway, BeforeMark]] = {}
-        self._first_marks: dict[str, tuple[TablePath, ...]] = {}
+        self._first_marks: dict[str, tuple[Oid, ...]] = {}
         self._asked_at = 0.0
         self._attempts = 0
         self._is_careful = False
@@ -148,20 +147,19 @@ class Loader:
         """Let a load emit its first mark, as the answer to `WritersEnded`."""
         self._inbox.put(partial(self._begin, number))
 
-    def first_of(self, mark: str) -> Sequence[TablePath]:
+    def first_of(self, mark: str) -> Sequence[Oid]:
         """Return the tables whose loads begin with a mark; known before the mark is emitted."""
         return self._first_marks.get(mark, ())
 
-    def mark_came(self, mark: str, place: LogPlace, unseen: frozenset[int]) -> None:
+    def mark_came(self, mark: str, place: LogPlace) -> None:
         """Report that a mark has come in the stream.
 
         Args:
             mark: The mark's content.
-            place: Where it stands. Every change before it is staged.
-            unseen: The transactions, by the log's 32-bit numbers, that came before the mark and
-                are not known to be visible to every new snapshot.
+            place: Where it stands. Every change before it is staged, and visible to every new
+                snapshot.
         """
-        self._inbox.put(partial(self._came, mark, place, unseen))
+        self._inbox.put(partial(self._came, mark, place))
 
     def events(self) -> list[LoadEvent]:
         """Return what has happened since the last call."""
@@ -256,7 +254,7 @@ class Loader:
         now = time.monotonic()
         if now - self._asked_at >= _ASK_EVERY:
             self._asked_at = now
-            self._ask()
+            self._ask_for_writers(list(self._of(LoadPhase.WRITERS)))
         is_busy = False
         for load in list(self._loads.values()):
             is_current = self._loads.get(load.number) is load
@@ -297,47 +295,29 @@ class Loader:
         if load is not None and load.phase is LoadPhase.ASKED:
             load.phase = LoadPhase.TO_MARK
 
-    def _came(self, mark: str, place: LogPlace, unseen: frozenset[int]) -> None:
+    def _came(self, mark: str, place: LogPlace) -> None:
         """Count what stands before the mark."""
         waiting = self._marks.get(mark, {})
         for load, behind in list(waiting.items()):
             if self._loads.get(load.number) is load:
                 try:
-                    self._count(load, behind, place, unseen)
+                    self._count(load, behind, place)
                 except _GONE as error:
                     self._give_up(load, reason_of(error), None)
             del waiting[load]
         self._marks.pop(mark, None)
         self._first_marks.pop(mark, None)
 
-    def _count(
-        self, load: LoadUnderway, behind: BeforeMark, place: LogPlace, unseen: frozenset[int]
-    ) -> None:
+    def _count(self, load: LoadUnderway, behind: BeforeMark, place: LogPlace) -> None:
         if behind.is_first:
-            load.phase = LoadPhase.UNSEEN
+            load.phase = LoadPhase.ROWS
         if behind.ranges or behind.rereads:
             load.wanted.staged.change(
                 lambda state: state.with_ranges(*behind.ranges).with_rereads(*behind.rereads)
             )
         if behind.is_end:
             load.phase = LoadPhase.RESOLVING
-        load.mark, load.unseen = place, unseen
-
-    def _ask(self) -> None:
-        """Ask the server for what only it knows: open writers, and what a snapshot sees."""
-        self._ask_for_writers(list(self._of(LoadPhase.WRITERS)))
-        unseen = [*self._of(LoadPhase.UNSEEN), *self._of(LoadPhase.UNSEEN_AGAIN)]
-        if not unseen:
-            return
-        snapshot = snapshot_now(self._rows.main)
-        for load in unseen:
-            load.unseen = frozenset(xid for xid in load.unseen if not snapshot.sees(xid))
-            if load.unseen:
-                count = len(load.unseen)
-                self._report(load, f"{count} transactions that came in the log are not visible yet")
-            else:
-                is_first = load.phase is LoadPhase.UNSEEN
-                load.phase = LoadPhase.ROWS if is_first else LoadPhase.AGAIN
+        load.mark = place
 
     def _ask_for_writers(self, loads: Sequence[LoadUnderway]) -> None:
         if not loads:
@@ -391,7 +371,8 @@ class Loader:
     def _emit(self) -> None:
         """Emit one mark behind all that was read."""
         mark = uuid4().hex
-        firsts = tuple(load.wanted.path for load, behind in self._behind.items() if behind.is_first)
+        begun = [load.wanted.definition for load, one in self._behind.items() if one.is_first]
+        firsts = tuple(definition.oid for definition in begun)
         if firsts:
             # Before the mark is in the log, lest it come before anybody knows it.
             self._first_marks[mark] = firsts

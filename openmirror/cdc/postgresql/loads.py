@@ -12,7 +12,8 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
 from openmirror.cdc.postgresql.batches import Mark
-from openmirror.cdc.postgresql.definitions import TableDefinition
+from openmirror.cdc.postgresql.definitions import Oid, TableDefinition
+from openmirror.cdc.postgresql.fingerprints import Fingerprint
 from openmirror.cdc.postgresql.load_events import (
     LoaderWaits,
     LoadGivenUp,
@@ -32,6 +33,7 @@ from openmirror.cdc.postgresql.placed_rows import (
 )
 from openmirror.cdc.postgresql.places import BEFORE_ALL, LogPlace
 from openmirror.cdc.postgresql.progress import sent_columns
+from openmirror.cdc.postgresql.reloads import Reloads
 from openmirror.cdc.postgresql.shapes import TableShape, same_rows
 from openmirror.cdc.postgresql.staging import StreamStaging
 from openmirror.cdc.postgresql.table_files import StreamFolders
@@ -61,16 +63,32 @@ class LoadFailure:
 class _Wanted:
     path: TablePath
     number: str
+    is_again: bool
 
 
 @dataclass(frozen=True)
 class _Underway:
     path: TablePath
     load: WantedLoad
+    is_again: bool = False
 
 
-Describe = Callable[[TablePath], tuple[TableDefinition, TableShape] | StopReason]
-"""Gives a table as the catalogue has it now, and how its rows are read, or why they cannot be."""
+@dataclass(frozen=True)
+class DescribedTable:
+    """A table as the catalogue has it now."""
+
+    fingerprint: Fingerprint
+    """Read before the definition, so that a change between the two is noticed later."""
+    definition: TableDefinition
+    shape: TableShape
+    """How its rows are read."""
+
+
+Describe = Callable[[TablePath], DescribedTable | StopReason | None]
+"""Gives a table as the catalogue has it now, or why its rows cannot be read.
+
+None where no table has the name now. The table may have got another one, or may get it back.
+"""
 
 
 class StreamLoads:
@@ -88,10 +106,12 @@ class StreamLoads:
         describe: Describe,
         takes: frozenset[Marker],
         say: Callable[[str], None],
+        reloads: Reloads,
         *,
         lineage: bool,
     ) -> None:
         self._loader = loader
+        self._reloads = reloads
         self._staging = staging
         self._files = files
         self._describe = describe
@@ -99,6 +119,8 @@ class StreamLoads:
         self._say = say
         self._lineage = lineage
         self._wanted: deque[_Wanted] = deque()
+        self._moved: list[_Wanted] = []
+        """Loads of tables that were not there under their names when they were asked for last."""
         self._underway: dict[str, _Underway] = {}
         self._landing: dict[TablePath, Future[LogPlace]] = {}
         self._leaving: dict[TablePath, Future[LogPlace]] = {}
@@ -107,9 +129,16 @@ class StreamLoads:
         self._asking: list[str] = []
         self._pool = ThreadPoolExecutor(_LANDING_THREADS, thread_name_prefix="loads landing")
 
-    def want(self, path: TablePath, number: str) -> None:
-        """Load a table from its first row on."""
-        self._wanted.append(_Wanted(path, number))
+    def want(self, path: TablePath, number: str, *, is_again: bool) -> None:
+        """Load a table from its first row on.
+
+        Args:
+            path: the table.
+            number: the load's number.
+            is_again: whether the load is because of a changed definition, so that the limits of
+                such loads hold.
+        """
+        self._wanted.append(_Wanted(path, number, is_again))
 
     def resume(self, path: TablePath, number: str) -> bool:
         """Go on with a load whose first mark had come; False where nothing of it is left."""
@@ -117,11 +146,12 @@ class StreamLoads:
         if staged is None:
             return False
         found = self._describe(path)
+        if found is None:
+            return False
         if isinstance(found, StopReason):
             self._failed[path] = LoadFailure(found.detail, found)
             return True
-        definition, shape = found
-        load = WantedLoad(path=path, definition=definition, shape=shape, staged=staged)
+        load = WantedLoad(path=path, definition=found.definition, shape=found.shape, staged=staged)
         staged.remove_unneeded()
         self._underway[number] = _Underway(path, load)
         self._loader.want(load)
@@ -132,33 +162,59 @@ class StreamLoads:
         self._failed[path] = LoadFailure("what was staged of its load is gone", None)
 
     def begin_some(self) -> None:
-        """Hand wanted loads to the loader, as many as it has room for."""
-        while self._wanted and len(self._underway) < _MOST_AT_ONCE:
+        """Hand wanted loads to the loader, as many as it has room for.
+
+        A table that is not there under its name waits until it is, or its load is ended.
+        """
+        self._wanted.extend(self._moved)
+        self._moved = []
+        for _ in range(len(self._wanted)):
+            if len(self._underway) >= _MOST_AT_ONCE:
+                return
             one = self._wanted.popleft()
             leaving = self._leaving.get(one.path)
-            if leaving is not None and not leaving.done():
+            is_leaving = leaving is not None and not leaving.done()
+            if is_leaving or (one.is_again and not self._may_begin_again()):
                 self._wanted.append(one)
-                return
+                continue
             self._leaving.pop(one.path, None)
             found = self._describe(one.path)
+            if found is None:
+                self._moved.append(one)
+                continue
             if isinstance(found, StopReason):
                 self._failed[one.path] = LoadFailure(found.detail, found)
                 continue
-            definition, shape = found
-            state = LoadState(number=one.number, definition=definition_facts(definition))
+            state = LoadState(
+                number=one.number,
+                definition=definition_facts(found.definition),
+                fingerprint=found.fingerprint,
+            )
             self._staging.remove(one.number)
             staged = self._staging.begin(state)
-            load = WantedLoad(path=one.path, definition=definition, shape=shape, staged=staged)
-            self._underway[one.number] = _Underway(one.path, load)
+            load = WantedLoad(
+                path=one.path, definition=found.definition, shape=found.shape, staged=staged
+            )
+            self._underway[one.number] = _Underway(one.path, load, one.is_again)
             self._loader.want(load)
 
-    def first_of(self, mark: str) -> Sequence[TablePath]:
+    def _may_begin_again(self) -> bool:
+        """Return whether a load because of a changed definition may begin now."""
+        count = sum(one.is_again for one in self._underway.values())
+        return count < self._reloads.limits.at_once and self._reloads.may_begin()
+
+    def fingerprint(self, number: str) -> Fingerprint | None:
+        """Return a table's fingerprint when its load was begun; None for an unknown load."""
+        one = self._underway.get(number)
+        return None if one is None else one.load.staged.state.fingerprint
+
+    def first_of(self, mark: str) -> Sequence[Oid]:
         """Return the tables whose loads begin with a mark."""
         return self._loader.first_of(mark)
 
-    def mark_came(self, mark: Mark, unseen: frozenset[int]) -> None:
+    def mark_came(self, mark: Mark) -> None:
         """Report the loader that everything before a mark has landed or is staged."""
-        self._loader.mark_came(mark.name, mark.place, unseen)
+        self._loader.mark_came(mark.name, mark.place)
 
     def fits(self, number: str, shape: TableShape) -> bool:
         """Return whether changes of this shape can be staged beside the rows that are read."""
@@ -201,7 +257,7 @@ class StreamLoads:
             self._loader.has_events()
             or bool(self._failed)
             or any(one.done() for one in self._landing.values())
-            or bool(self._wanted and len(self._underway) < _MOST_AT_ONCE)
+            or any(not one.is_again for one in self._wanted if len(self._underway) < _MOST_AT_ONCE)
         )
 
     def check(self) -> None:
@@ -260,8 +316,15 @@ class StreamLoads:
         return failed
 
     def end(self, paths: Collection[TablePath]) -> None:
-        """Remove what is staged of loads that have landed, or are given up."""
+        """Forget the loads of these tables, and remove what is staged of them.
+
+        They have landed, they are given up, or their table is gone.
+        """
+        for path in paths:
+            # A failure that is reported later would stop another table of the same name.
+            self._failed.pop(path, None)
         self._wanted = deque(one for one in self._wanted if one.path not in paths)
+        self._moved = [one for one in self._moved if one.path not in paths]
         for number, one in list(self._underway.items()):
             if one.path in paths:
                 del self._underway[number]
@@ -309,6 +372,7 @@ class StreamLoads:
             sent=sent_columns(shape),
             columns=columns,
             through=ready.through,
+            fingerprint=ready.state.fingerprint,
             body=body,
         )
         self._landing[one.path] = self._pool.submit(

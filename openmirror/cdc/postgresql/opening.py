@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from uuid import uuid4
@@ -23,6 +23,7 @@ from openmirror.cdc.postgresql.preparing import (
     bring_publication,
     prepare,
 )
+from openmirror.cdc.postgresql.reloads import Reloads
 from openmirror.cdc.postgresql.settings import StreamSettings, columns_of
 from openmirror.cdc.postgresql.slots import (
     SystemFacts,
@@ -33,8 +34,6 @@ from openmirror.cdc.postgresql.slots import (
 )
 from openmirror.cdc.postgresql.table_files import StreamFolders
 from openmirror.cdc.postgresql.tables import stopped_anew
-from openmirror.cdc.postgresql.text_facts import ask_text_facts
-from openmirror.cdc.postgresql.type_uses import type_uses
 from openmirror.cdc.relay.document import SharedDocument
 from openmirror.cdc.stops import StreamReplaced
 from openmirror.errors import CannotStart, FolderReplaced, OtherPublisher, PublishRefused
@@ -51,6 +50,16 @@ from openmirror.protocol.streams import (
     StreamIdentity,
 )
 from openmirror.table.layout import StorePath
+
+
+@dataclass(frozen=True)
+class RearrangedTables:
+    """What came of bringing the stream to the tables that are there now."""
+
+    notes: tuple[str, ...]
+    """Everything that a user should know."""
+    is_complete: bool
+    """Whether every table could be put into the publication, or taken out."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +90,10 @@ class StreamStart:
         self._say = say
         self._should_stop = should_stop
         self._is_anew = settings.anew
+        self.begun_again: dict[TablePath, list[float]] = {}
+        """When loads of each table were begun by themselves (`reloads`)."""
         self._has_retried = False
+        self._is_complete = False
         self._waited_for: set[str] = set()
         """Transactions that the making of the slot has waited for, as people read them."""
 
@@ -89,6 +101,11 @@ class StreamStart:
     def settings(self) -> StreamSettings:
         """The stream's settings as they were given."""
         return self._settings
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the publication was brought up to date last, so that nothing is tried again."""
+        return self._is_complete
 
     def document(
         self, connection: DatabaseConnection, unsendable: UnsendableTransaction | None
@@ -132,11 +149,45 @@ class StreamStart:
             assert there is not None
             document = SharedDocument(self._store, self._zone, name, there.identity)
             document.adopt(there)
-            self._go_on(connection, document, settings, prepared, found, unsendable)
+            assert log is not None
+            anew = self._asked_anew(document, settings, found)
+            base = replace(log, timeline=found.timeline)
+            reloads = Reloads(connection, settings.reloads, self.begun_again)
+            self._go_on(connection, document, settings, prepared, base, reloads, anew, unsendable)
         else:
             self._begin(connection, document, there, settings, prepared, found, why)
         self._is_anew = False
         return document, settings, prepared
+
+    def rearranged(
+        self,
+        connection: DatabaseConnection,
+        document: SharedDocument,
+        settings: StreamSettings,
+        reloads: Reloads,
+    ) -> RearrangedTables:
+        """Bring publication and document to the tables that are there now, while the log is read.
+
+        Raises:
+            CannotStart: The database cannot be mirrored any longer.
+        """
+        base = document.now.log
+        assert base is not None
+        prepared = prepare(settings, tuple(base.tables), is_running=True)
+        published = self._go_on(connection, document, settings, prepared, base, reloads, {}, None)
+        return RearrangedTables(prepared.notes, published.is_complete)
+
+    def _asked_anew(
+        self, document: SharedDocument, settings: StreamSettings, found: FoundServer
+    ) -> dict[TablePath, str]:
+        """Return the tables that must be loaded again whatever their definitions are."""
+        anew: dict[TablePath, str] = {}
+        if found.switched_at is not None:
+            anew |= self._landed_behind(document, found.switched_at)
+        if not self._has_retried:
+            anew |= dict.fromkeys(settings.again, "--retry asks for it")
+        self._has_retried = True
+        return anew
 
     def _first_words(self, there: StreamDocument | None) -> str:
         if there is None:
@@ -185,15 +236,21 @@ class StreamStart:
         """Make publication and slot, and a document that wants every table."""
         if why:
             self._say(f"stream {settings.stream} begins anew, with a load of every table: {why}")
-        published = bring_publication(connection, settings, prepared)
+        published = self._publish(connection, settings, prepared)
         drop_slot(connection, settings.slot)
         start = make_slot(
             settings.url, settings.slot, on_wait=self._waits, should_stop=self._should_stop
         )
         if start is None:
             raise CannotStart("stopped while the replication slot was made; nothing was begun")
-        log = _source(settings, prepared, published, found)
-        log = replace(log, texts=ask_text_facts(connection, type_uses(connection, log).all_types))
+        base = LogSource(
+            system=found.system,
+            database=found.database,
+            timeline=found.timeline,
+            publication=published.publication,
+            tables={},
+        )
+        log = _with_tables(base, settings, prepared, published)
         if there is not None:
             document.delete()
 
@@ -217,25 +274,40 @@ class StreamStart:
         document: SharedDocument,
         settings: StreamSettings,
         prepared: PreparedDatabase,
-        found: FoundServer,
+        base: LogSource,
+        reloads: Reloads,
+        asked: Mapping[TablePath, str],
         unsendable: UnsendableTransaction | None,
-    ) -> None:
-        """Bring the publication and the document to the tables that are there now."""
+    ) -> PublishedTables:
+        """Bring the publication and the document to the tables that are there now.
+
+        Args:
+            connection: asks and changes the database.
+            document: the stream's document.
+            settings: the stream's settings.
+            prepared: the database as it is now.
+            base: the source as the document has it; its tables are replaced.
+            reloads: decides which tables are loaded again by themselves.
+            asked: tables that are loaded again for other reasons, each with the reason.
+            unsendable: a transaction to go on behind; every table is loaded again then.
+        """
         before = document.now.log
         assert before is not None
-        published = bring_publication(connection, settings, prepared)
-        log = _source(settings, prepared, published, found)
-        texts = ask_text_facts(connection, type_uses(connection, log).all_types)
-        # What is known stays, so that what has changed since is noticed.
-        log = replace(log, texts={**texts, **before.texts})
         publication = prepared.facts.publication
-        there = frozenset() if publication is None else publication.tables
-        anew = dict(_loads_needed(before, log, there))
-        if found.switched_at is not None:
-            anew |= self._landed_behind(document, found.switched_at)
-        if not self._has_retried:
-            anew |= dict.fromkeys(settings.again, "--retry asks for it")
-        self._has_retried = True
+        whole = frozenset[Oid]() if publication is None else publication.whole
+        sent = {oid: path for oid, path in before.tables.items() if oid in whole}
+        if sent.keys() != before.tables.keys():
+            # If the process dies behind the publication's change, the next one finds the other
+            # tables published, and must still know that they have to be loaded.
+            document.change(lambda now: replace(now, log=replace(before, tables=sent)))
+        published = self._publish(connection, settings, prepared)
+        log = _with_tables(base, settings, prepared, published)
+        anew = {
+            **_readable_again(document.now, log, prepared.left_out),
+            **_loads_needed(before, log, whole, published.made_whole),
+            **asked,
+        }
+        refused = self._refused_reloads(document, log, reloads, anew.keys() - asked.keys(), anew)
         code = StopCode.RESNAPSHOT_NEEDED
         if unsendable is not None:
             code = StopCode.EVENTS_LOST
@@ -253,24 +325,66 @@ class StreamStart:
             if unsendable is not None:
                 complete = max(complete, Offset(unsendable.commit + 1))
             stops = {
-                path: StoppedTable(complete, replace(stopped_anew(path, why), code=code))
+                path: StoppedTable(
+                    complete, refused.get(path) or replace(stopped_anew(path, why), code=code)
+                )
                 for path, why in anew.items()
                 if path in now.tables
             }
             old = [path for path in anew if not _is_wanted(now, path, numbers[path])]
             kept = now.resumed(*anew).without_resnapshots(*old)
-            kept = kept.resumed(*gone).without_resnapshots(*gone)
+            # Also tables that a former process had taken out before it died.
+            absent = (gone | now.stopped.keys() | now.resnapshots.keys()) - set(log.tables.values())
+            kept = kept.resumed(*absent).without_resnapshots(*absent)
             stops |= _refused(prepared, published, Lsn(complete))
             kept = replace(kept.advanced(complete, (), stops), log=log)
             return kept.wanting_all(
                 {
                     path: numbers[path]
                     for path in log.tables.values()
-                    if path in anew or (path not in kept.tables and path not in kept.stopped)
+                    if path not in refused
+                    and (path in anew or (path not in kept.tables and path not in kept.stopped))
                 }
             )
 
         document.change(gone_on)
+        return published
+
+    def _refused_reloads(
+        self,
+        document: SharedDocument,
+        log: LogSource,
+        reloads: Reloads,
+        paths: Collection[TablePath],
+        anew: Mapping[TablePath, str],
+    ) -> dict[TablePath, StopReason]:
+        """Return the tables that have rows and are not loaded again by themselves, with why."""
+        oids = {path: oid for oid, path in log.tables.items()}
+        found = {}
+        for path in sorted(paths):
+            if path in document.now.tables:
+                refusal = reloads.refusal(path, oids[path], anew[path])
+                if refusal is not None:
+                    found[path] = refusal
+        return found
+
+    def _publish(
+        self,
+        connection: DatabaseConnection,
+        settings: StreamSettings,
+        prepared: PreparedDatabase,
+    ) -> PublishedTables:
+        """Bring the publication up to date, and say what could not be taken out of it."""
+        published = bring_publication(connection, settings, prepared)
+        self._is_complete = published.is_complete
+        titles = {table.oid: table.title for table in prepared.facts.tables}
+        for oid, why in published.still_there.items():
+            self._say(
+                f"{titles.get(oid, oid)} could not be taken out of the publication "
+                f"{settings.slot}: {why}. Until it is, the server may refuse its UPDATE and "
+                "DELETE; it is tried again by itself"
+            )
+        return published
 
     def _landed_behind(self, document: SharedDocument, switch: Lsn) -> dict[TablePath, str]:
         """Return the tables that have changes which the server lost when it failed over."""
@@ -300,17 +414,14 @@ def _is_wanted(document: StreamDocument, path: TablePath, number: str) -> bool:
     return asked is not None and asked.number == number
 
 
-def _source(
+def _with_tables(
+    base: LogSource,
     settings: StreamSettings,
     prepared: PreparedDatabase,
     published: PublishedTables,
-    found: FoundServer,
 ) -> LogSource:
-    return LogSource(
-        system=found.system,
-        database=found.database,
-        timeline=found.timeline,
-        publication=published.publication,
+    return replace(
+        base,
         tables={
             table.oid: TablePath(table.schema, table.name)
             for table in prepared.tables
@@ -323,9 +434,16 @@ def _source(
 
 
 def _loads_needed(
-    before: LogSource, now: LogSource, published: frozenset[Oid]
+    before: LogSource, now: LogSource, whole: frozenset[Oid], made_whole: frozenset[Oid]
 ) -> Mapping[TablePath, str]:
-    """Return the tables whose rows must be read again, each with the reason."""
+    """Return the tables whose rows must be read again, each with the reason.
+
+    Args:
+        before: The source as the document has it.
+        now: The source from now on.
+        whole: Tables of which the publication sent every row and column before it was changed.
+        made_whole: Tables of which it sent only a part.
+    """
     found: dict[TablePath, str] = {}
     for oid, path in now.tables.items():
         title = f"{path.schema}.{path.table}"
@@ -336,11 +454,27 @@ def _loads_needed(
                 found[path] = f"{title} is new in the stream"
         elif before.tables[oid] != path:
             found[path] = f"{title} had another name before"
-        elif oid not in published:
+        elif oid in made_whole:
+            found[path] = "the publication left out rows or columns of it"
+        elif oid not in whole:
             found[path] = f"{title} was taken out of the publication"
         elif _choice(before, title) != _choice(now, title):
             found[path] = f"other columns of {title} are mirrored as text, or left out"
     return found
+
+
+def _readable_again(
+    document: StreamDocument, log: LogSource, left_out: Mapping[str, str]
+) -> Mapping[TablePath, str]:
+    """Return the tables that stopped for a column of theirs, and whose columns can be read now."""
+    return {
+        path: "its columns can be read now"
+        for path in log.tables.values()
+        if path in document.stopped
+        and path not in document.resnapshots
+        and document.stopped[path].stop.code is StopCode.SOURCE_TYPE_UNSUPPORTED
+        and f"{path.schema}.{path.table}" not in left_out
+    }
 
 
 def _choice(log: LogSource, title: str) -> tuple[frozenset[str], frozenset[str]]:
@@ -357,7 +491,7 @@ def _refused(
         if why is not None:
             path = TablePath(table.schema, table.name)
             detail = f"{path} could not be published: {why}"
-            remedy = "It is tried again when `openmirror cdc run` begins."
+            remedy = "It is tried again by itself."
             reason = StopReason(StopCode.RESNAPSHOT_NEEDED, detail, remedy)
             found[path] = StoppedTable(Offset(at), reason)
     return found

@@ -102,13 +102,13 @@ def read_changes(
     """Read the raw changes of one table.
 
     Args:
-        changes: messages of one shape; its relation's shape must be a TableShape.
+        changes: messages of one shape, which must be a TableShape.
         encoding: what the server's text is in, by PostgreSQL's name.
         while_loading: whether a changed key may leave values out, because the load finds them.
         lineage: whether the columns of lineage are added.
         name_keys: whether a message about a value may name the row's key.
     """
-    shape = changes.relation.shape
+    shape = changes.shape
     assert isinstance(shape, TableShape)
     found = change_rows(
         changes.messages, shape, encoding, while_loading=while_loading, name_keys=name_keys

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from openmirror.cdc.postgresql.asking import DatabaseFacts, TableFacts, ask
 from openmirror.cdc.postgresql.catalogue import definitions_of, types_of
@@ -28,7 +28,7 @@ from openmirror.cdc.postgresql.requirements import (
 )
 from openmirror.cdc.postgresql.settings import StreamSettings, columns_of
 from openmirror.cdc.postgresql.shapes import shape_of_definition
-from openmirror.cdc.postgresql.slots import ask_slot
+from openmirror.cdc.postgresql.slots import SlotFacts, ask_slot
 from openmirror.errors import CannotStart
 from openmirror.protocol.streams import StopReason
 
@@ -58,25 +58,43 @@ class PublishedTables:
 
     publication: Oid
     tables: frozenset[Oid]
-    refused: Mapping[Oid, str]
-    """Why a table could not be added now."""
+    """Mirrored tables of which every row and column is sent."""
+    refused: Mapping[Oid, str] = field(default_factory=dict)
+    """Why a mirrored table could not be added now."""
+    made_whole: frozenset[Oid] = frozenset()
+    """Tables of which rows or columns were not sent until now. They must be loaded again."""
+    still_there: Mapping[Oid, str] = field(default_factory=dict)
+    """Why a table could not be taken out now. The server may refuse the source's own UPDATE and
+    DELETE of a table for as long as the publication has it."""
+    sends_every_change: bool = True
+    """Whether the publication sends all kinds of changes; if not, another session alters it now."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing has to be tried again."""
+        return self.sends_every_change and not self.refused and not self.still_there
 
 
-def prepare(settings: StreamSettings, kept: Collection[Oid] = ()) -> PreparedDatabase:
+def prepare(
+    settings: StreamSettings, kept: Collection[Oid] = (), *, is_running: bool = False
+) -> PreparedDatabase:
     """Make sure that a database can be mirrored; nothing is changed in it.
 
     A slot of the stream's name may be there or not. A reader of it that was killed is waited for.
 
     Args:
         kept: Tables that the stream has already.
+        is_running: Whether the stream itself reads the slot now. No reader is waited for then.
 
     Raises:
         CannotStart: The database cannot be mirrored; the message has every reason and its remedy.
     """
     with connected(settings.url, settings.slot) as connection:
-        facts = _once_unread(connection, settings)
-        chosen = choice(settings, facts.tables, kept)
-        found = findings(settings, facts, chosen)
+        facts = ask(connection, settings.slot)
+        if not is_running:
+            facts = replace(facts, slot=_once_unread(connection, settings, facts.slot))
+        chosen = choice(settings, facts, kept)
+        found = findings(settings, facts, chosen, is_running=is_running)
         errors = [one for one in found if one.level is FindingLevel.ERROR]
         warnings = [one for one in found if one.level is FindingLevel.WARNING]
         if errors:
@@ -99,12 +117,10 @@ def check(settings: StreamSettings) -> tuple[SourceFinding, ...]:
     """
     with connected(settings.url, settings.slot) as connection:
         facts = ask(connection, settings.slot)
-        if facts.slot is not None and facts.slot.is_own:
-            # Its reader is the stream itself, which may be checked while it runs.
-            facts = replace(facts, slot=replace(facts.slot, is_used=False))
-        chosen = choice(settings, facts.tables)
+        chosen = choice(settings, facts)
         columns = [one for _, one in _columns(connection, settings, chosen)]
-    return sorted_findings((*findings(settings, facts, chosen), *columns))
+    # A stream may be checked while it runs.
+    return sorted_findings((*findings(settings, facts, chosen, is_running=True), *columns))
 
 
 def bring_publication(
@@ -112,33 +128,42 @@ def bring_publication(
 ) -> PublishedTables:
     """Make the stream's publication, or let it have every table that is mirrored, and no other.
 
-    A table that somebody else's lock keeps out is named in the result; try again later.
+    A table of which the publication leaves out rows or columns is taken out and added again. The
+    result names the tables that somebody else's lock keeps out, or in; try again later.
     Every change is committed when this returns.
     """
     name, publication = settings.slot, prepared.facts.publication
     wanted = frozenset(table.oid for table in prepared.tables)
     if publication is None:
-        oid, there, named = make_publication(connection, name), frozenset[Oid](), frozenset[Oid]()
-    else:
-        oid, there, named = publication.oid, publication.tables, publication.named
-        if not prepared.may_publish:
-            return PublishedTables(oid, there & wanted, {})
-        if not publication.is_whole:
-            publish_every_change(connection, name)
-    unpublish(connection, name, named - wanted)
-    refused = publish(connection, name, wanted - there)
-    return PublishedTables(oid, wanted - refused.keys(), refused)
+        oid = make_publication(connection, name)
+        refused = publish(connection, name, wanted)
+        return PublishedTables(oid, wanted - refused.keys(), refused)
+    if not prepared.may_publish:
+        return PublishedTables(publication.oid, publication.whole & wanted)
+    sends_every_change = publication.is_whole or publish_every_change(connection, name)
+    partial = publication.filtered & wanted
+    still = unpublish(connection, name, (publication.named - wanted) | partial)
+    refused = {oid: why for oid, why in still.items() if oid in wanted}
+    refused |= publish(connection, name, wanted - publication.whole - still.keys())
+    return PublishedTables(
+        publication.oid,
+        tables=wanted - refused.keys(),
+        refused=refused,
+        made_whole=partial - refused.keys(),
+        still_there=still,
+        sends_every_change=sends_every_change,
+    )
 
 
-def _once_unread(connection: DatabaseConnection, settings: StreamSettings) -> DatabaseFacts:
-    """Return the facts once a reader of the slot that was killed has ended."""
+def _once_unread(
+    connection: DatabaseConnection, settings: StreamSettings, slot: SlotFacts | None
+) -> SlotFacts | None:
+    """Return the slot's facts once a reader that was killed has ended."""
     until = time.monotonic() + _SECONDS_FOR_A_READER_TO_END
-    facts = ask(connection, settings.slot)
-    slot = facts.slot
     while slot is not None and slot.is_own and slot.is_used and time.monotonic() < until:
         time.sleep(0.1)
         slot = ask_slot(connection, settings.slot)
-    return replace(facts, slot=slot)
+    return slot
 
 
 def _columns(

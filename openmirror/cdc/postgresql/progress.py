@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from openmirror.cdc.postgresql.definitions import Oid
+from openmirror.cdc.postgresql.fingerprints import Fingerprint
 from openmirror.cdc.postgresql.places import LogPlace, Lsn
 from openmirror.cdc.postgresql.shapes import TableShape
 from openmirror.errors import OtherPublisher
@@ -41,6 +42,8 @@ class LogProgress:
     """The table's columns as the newest rows were sent, without those of lineage."""
     load: str
     """The number of the newest load, by which the table began."""
+    fingerprint: Fingerprint
+    """The table in the catalogue, as it was read behind the newest rows."""
 
     def as_json(self) -> dict[str, object]:
         """Return the progress as a footer has it."""
@@ -49,6 +52,7 @@ class LogProgress:
             "place": list(self.place),
             "columns": [[c.name, c.delta, c.type, c.modifier] for c in self.columns],
             "load": self.load,
+            "definition": self.fingerprint,
         }
 
     @classmethod
@@ -65,6 +69,7 @@ class LogProgress:
                 place=LogPlace(Lsn(int(commit)), int(number)),
                 columns=columns,
                 load=str(document["load"]),
+                fingerprint=Fingerprint(str(document["definition"])),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise OtherPublisher(

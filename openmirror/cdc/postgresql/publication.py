@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -12,30 +13,59 @@ from openmirror.cdc.postgresql.connecting import DatabaseConnection
 from openmirror.cdc.postgresql.definitions import Oid
 from openmirror.cdc.postgresql.encodings import encoded
 
-_LOCK_TIMEOUT = "1s"
+_SECONDS_FOR_LOCKS = 1.0
+"""Seconds for which locks are waited for, together."""
+_LEAST_TIMEOUT = "1ms"
+"""A statement of many tables holds locks while it waits for another one. If it waited for long, the
+server could find a deadlock with a session of the source, and end that one's transaction."""
 _AT_ONCE = 200
 """Tables of one statement, which holds a lock on each until its end."""
 _GENERATED_FROM = 180000
+_NAMESPACES_FROM = 150000
+"""From version 15 on, a publication may have all tables of a schema."""
+_OF_SCHEMAS = """
+            UNION SELECT c.oid FROM pg_publication_namespace s
+                JOIN pg_class c ON c.relnamespace = s.pnnspid WHERE s.pnpubid = p.oid"""
+_SENT = """ARRAY(
+        WITH RECURSIVE named (oid) AS (
+            SELECT r.prrelid FROM pg_publication_rel r WHERE r.prpubid = p.oid
+            UNION SELECT c.oid FROM pg_class c WHERE p.puballtables{of_schemas}
+        ), sent (oid) AS (
+            SELECT oid FROM named
+            UNION SELECT i.inhrelid FROM sent s JOIN pg_inherits i ON i.inhparent = s.oid
+                JOIN pg_class c ON c.oid = i.inhrelid AND c.relispartition
+        )
+        SELECT c.oid::bigint FROM sent s JOIN pg_class c ON c.oid = s.oid
+        JOIN pg_namespace n ON n.oid = c.relnamespace
+        WHERE c.relkind = 'r' AND c.relpersistence = 'p'
+            AND n.nspname !~ '^(pg_|information_schema$)'
+    )"""
+"""The tables that the publication `p` sends. `pg_get_publication_tables` gives them as well, but
+from version 16 on it waits for the end of every transaction that has locked one of them."""
 _FACTS = """
     SELECT p.oid::bigint AS oid, pg_has_role(current_user, pubowner, 'USAGE') AS is_owned,
         puballtables AS has_all,
         pubinsert AND pubupdate AND pubdelete AND pubtruncate AND NOT pubviaroot
             AND coalesce(to_jsonb(p) ->> 'pubgencols', 's') = 's' AS is_whole,
-        ARRAY(SELECT t.relid::bigint FROM pg_get_publication_tables(p.pubname) t) AS tables,
+        {sent} AS tables,
         ARRAY(SELECT r.prrelid::bigint FROM pg_publication_rel r WHERE r.prpubid = p.oid) AS named,
-        ARRAY(SELECT r.prrelid::regclass::text FROM pg_publication_rel r WHERE r.prpubid = p.oid
+        ARRAY(SELECT r.prrelid::bigint FROM pg_publication_rel r WHERE r.prpubid = p.oid
               AND (to_jsonb(r) ->> 'prqual' IS NOT NULL OR to_jsonb(r) ->> 'prattrs' IS NOT NULL)
         ) AS filtered
     FROM pg_publication p WHERE pubname = %s
 """
 _HARMED = """
     SELECT c.oid::bigint AS oid, n.nspname || '.' || c.relname AS title
-    FROM pg_publication p CROSS JOIN pg_get_publication_tables(p.pubname) t
+    FROM pg_publication p CROSS JOIN LATERAL unnest({sent}) t (relid)
     JOIN pg_class c ON c.oid = t.relid JOIN pg_namespace n ON n.oid = c.relnamespace
-    WHERE p.pubname = %s AND (p.pubupdate OR p.pubdelete) AND c.relreplident <> 'f'
-      AND NOT EXISTS (
+    WHERE p.pubname = %s AND (p.pubupdate OR p.pubdelete)
+      AND CASE c.relreplident WHEN 'f' THEN EXISTS (
+        SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attgenerated = 'v'
+          AND NOT a.attisdropped)
+      ELSE NOT EXISTS (
         SELECT FROM pg_index i WHERE i.indrelid = c.oid AND i.indisvalid AND i.indimmediate
           AND CASE c.relreplident WHEN 'd' THEN i.indisprimary WHEN 'i' THEN i.indisreplident END)
+      END
 """
 _QUOTED = """
     SELECT c.oid::bigint AS oid, quote_ident(n.nspname) || '.' || quote_ident(c.relname) AS quoted
@@ -61,17 +91,22 @@ class PublicationFacts:
     """Every table that it sends."""
     named: frozenset[Oid]
     """Tables that it names one by one."""
-    filtered: tuple[str, ...]
-    """Tables of which it leaves out rows or columns, as SQL writes them."""
+    filtered: frozenset[Oid]
+    """Tables that it names and of which it leaves out rows or columns."""
+
+    @property
+    def whole(self) -> frozenset[Oid]:
+        """The tables of which it sends every row and column."""
+        return self.tables - self.filtered
 
 
 def ask_publication(connection: DatabaseConnection, name: str) -> PublicationFacts | None:
     """Return a publication's facts; None where there is none of this name."""
-    row = connection.execute(_FACTS, (name,)).fetchone()
+    row = connection.execute(_with_sent(connection, _FACTS), (name,)).fetchone()
     if row is None:
         return None
-    sets = {key: frozenset(row[key]) for key in ("tables", "named")}
-    return PublicationFacts(**{**row, **sets, "filtered": tuple(row["filtered"])})
+    sets = {key: frozenset(row[key]) for key in ("tables", "named", "filtered")}
+    return PublicationFacts(**{**row, **sets})
 
 
 def publication_oid(connection: DatabaseConnection, name: str) -> Oid | None:
@@ -93,9 +128,18 @@ def make_publication(connection: DatabaseConnection, name: str) -> Oid:
     return made
 
 
-def publish_every_change(connection: DatabaseConnection, name: str) -> None:
-    """Let a publication send all kinds of changes, whatever it was made with."""
-    connection.execute(_statement("ALTER PUBLICATION {} SET ", name) + _options(connection))
+def publish_every_change(connection: DatabaseConnection, name: str) -> bool:
+    """Let a publication send all kinds of changes, whatever it was made with.
+
+    Returns whether that is done. A session that alters the publication is not waited for.
+    """
+    try:
+        with connection.transaction():
+            connection.execute(_raw(f"SET LOCAL lock_timeout = '{_LEAST_TIMEOUT}'"))
+            connection.execute(_statement("ALTER PUBLICATION {} SET ", name) + _options(connection))
+    except psycopg.errors.LockNotAvailable:
+        return False
+    return True
 
 
 def publish(
@@ -103,8 +147,8 @@ def publish(
 ) -> Mapping[Oid, str]:
     """Add tables to a publication. Each is committed when this returns.
 
-    Only the tables themselves are added, none that inherits from them. A table that is locked for
-    longer than a second is not waited for.
+    Only the tables themselves are added, none that inherits from them. Tables that are locked are
+    waited for at most a second, all together.
 
     Returns:
         Why a table was not added, by its OID; a table that is gone is not among them.
@@ -128,9 +172,11 @@ def harmed_tables(connection: DatabaseConnection, name: str) -> Mapping[Oid, str
     """Return published tables whose UPDATE and DELETE the server refuses, with their titles.
 
     A table gets there when its primary key is dropped or its replica identity is changed while it
-    is published. Taking it out of the publication lets the source's own statements succeed.
+    is published, or when it has REPLICA IDENTITY FULL and gets a virtual generated column. Taking
+    it out of the publication lets the source's own statements succeed.
     """
-    return {row["oid"]: row["title"] for row in connection.execute(_HARMED, (name,))}
+    rows = connection.execute(_with_sent(connection, _HARMED), (name,))
+    return {row["oid"]: row["title"] for row in rows}
 
 
 def sends_generated(version: int) -> bool:
@@ -147,6 +193,12 @@ def publish_options(version: int) -> str:
     return (
         f"(publish = 'insert, update, delete, truncate', publish_via_partition_root = false{more})"
     )
+
+
+def _with_sent(connection: DatabaseConnection, query: str) -> bytes:
+    has_schemas = connection.info.server_version >= _NAMESPACES_FROM
+    sent = _SENT.format(of_schemas=_OF_SCHEMAS if has_schemas else "")
+    return query.format(sent=sent).encode()
 
 
 def _options(connection: DatabaseConnection) -> sql.Composed:
@@ -168,11 +220,14 @@ def _alter(
     named = [(row["oid"], row["quoted"]) for row in rows]
     head = _statement(f"ALTER PUBLICATION {{}} {verb} TABLE ", name).as_string(None)
     encoding = connection.info.parameter_status("server_encoding") or ""
+    until = time.monotonic() + _SECONDS_FOR_LOCKS
 
     def alter(part: Sequence[tuple[Oid, str]]) -> None:
         names = ", ".join(f"ONLY {quoted}" for _, quoted in part)
         with connection.transaction():
-            connection.execute(_raw(f"SET LOCAL lock_timeout = '{_LOCK_TIMEOUT}'"))
+            left = int(1000 * (until - time.monotonic()))
+            timeout = f"{left}ms" if len(part) == 1 and left > 1 else _LEAST_TIMEOUT
+            connection.execute(_raw(f"SET LOCAL lock_timeout = '{timeout}'"))
             # By psycopg, a name outside of ASCII could not be sent to a database of SQL_ASCII.
             connection.execute(encoded(head + names, encoding, "surrogateescape"))
 
@@ -191,7 +246,7 @@ def _each(
     except psycopg.errors.OperationalError as error:
         if error.sqlstate != psycopg.errors.LockNotAvailable.sqlstate:
             raise
-        words = f"another session holds a lock on it for longer than {_LOCK_TIMEOUT}"
+        words = "another session holds a lock on it"
     except psycopg.errors.UndefinedTable:
         words = ""
     except (psycopg.errors.ProgrammingError, psycopg.errors.DataError) as error:

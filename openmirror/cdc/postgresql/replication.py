@@ -26,6 +26,8 @@ _EPOCH_US = 946_684_800_000_000
 _STATUS = struct.Struct("!cQQQqB")
 _ANSWER_EVERY = 5.0
 """Seconds between two answers to the server, whatever it asks."""
+_IN_USE = "55006"
+"""The SQLSTATE of an object that another process of the server has."""
 _CHUNK = 1 << 20
 """Bytes after which frames are handed on while more of them are there."""
 _MOST_WAITING = 32 << 20
@@ -47,6 +49,11 @@ class LogEnded(Unavailable):
         super().__init__(message)
         self.error = error
         """The error that the server itself reported; None where the connection was lost."""
+
+    @property
+    def is_in_use(self) -> bool:
+        """Whether another process of the server still reads the slot."""
+        return self.error is not None and self.error.sqlstate == _IN_USE
 
 
 class ReplicationReader:

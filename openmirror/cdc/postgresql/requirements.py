@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -66,47 +66,57 @@ class Choice:
 
     tables: tuple[TableFacts, ...]
     left_out: tuple[LeftOut, ...]
+    fit: tuple[TableFacts, ...]
+    """The tables that can be mirrored once our user has every right."""
 
 
-def choice(
-    settings: StreamSettings, tables: Sequence[TableFacts], kept: Collection[Oid] = ()
-) -> Choice:
+def choice(settings: StreamSettings, facts: DatabaseFacts, kept: Collection[Oid] = ()) -> Choice:
     """Choose the tables that are mirrored among those of the database.
 
     A table that cannot be mirrored must not be published either: the server would refuse the
     source's own UPDATE and DELETE of many of them. Of two tables that would be one table in a
-    mirror, the one among `kept` is chosen, else the first by name.
+    mirror, the one among `kept` is chosen, else one that lacks no right, else the first by name.
     """
-    wanted = [one for one in tables if settings.wants(one.title) and _is_meant(settings, one)]
-    titles = {one.oid: one.title for one in tables}
+    wanted = [one for one in facts.tables if settings.wants(one.title) and _is_meant(settings, one)]
+    titles = {one.oid: one.title for one in facts.tables}
     partitions: dict[Oid, list[str]] = {}
     for one in wanted:
         if one.root is not None:
             partitions.setdefault(one.root, []).append(one.title)
     roots = {one.oid for one in wanted if one.root is None}
-    chosen: list[TableFacts] = []
+    sound: list[TableFacts] = []
     left: list[LeftOut] = []
     for one in wanted:
         if one.root in roots:
             continue  # named with the partitioned table
         found = _unfit(one, titles, partitions.get(one.oid, ()))
         if found is None:
-            chosen.append(one)
+            sound.append(one)
         else:
             left.append(LeftOut(one.title, *found))
-    distinct, same = _distinct(chosen, kept)
-    return Choice(distinct, tuple(sorted((*left, *same), key=lambda one: one.table)))
+    lacks = _lacking_rights(settings, facts, sound)
+    fit, same = _distinct(sound, lambda table: (table.oid not in kept, table.oid in lacks))
+    left += same
+    left += [lacks[one.oid] for one in fit if one.oid in lacks]
+    return Choice(
+        tables=tuple(one for one in fit if one.oid not in lacks),
+        left_out=tuple(sorted(left, key=lambda one: one.table)),
+        fit=fit,
+    )
 
 
 def findings(
-    settings: StreamSettings, facts: DatabaseFacts, chosen: Choice
+    settings: StreamSettings, facts: DatabaseFacts, chosen: Choice, *, is_running: bool = False
 ) -> tuple[SourceFinding, ...]:
-    """Return everything that there is to say, what matters most first."""
+    """Return everything that there is to say, what matters most first.
+
+    While the stream is running, a process that reads its slot is no error.
+    """
     found = [
         *_of_server(settings, facts),
-        *_of_slot(settings, facts),
+        *_of_slot(settings, facts, is_running=is_running),
         *_of_tables(settings, facts, chosen),
-        *_of_publication(settings, facts, chosen.tables),
+        *_of_publication(settings, facts, chosen.fit),
         *(one.finding for one in chosen.left_out),
     ]
     return sorted_findings(found)
@@ -117,11 +127,11 @@ def sorted_findings(found: Iterable[SourceFinding]) -> tuple[SourceFinding, ...]
     return tuple(sorted(found, key=lambda one: list(FindingLevel).index(one.level)))
 
 
-def may_publish(facts: DatabaseFacts, chosen: Sequence[TableFacts]) -> bool:
-    """Whether our user may make the publication, or change the one that is there."""
-    publication = facts.publication
-    owns = all(table.is_owned for table in chosen)
-    return owns and (facts.server.may_create if publication is None else publication.is_owned)
+def may_publish(facts: DatabaseFacts, tables: Iterable[TableFacts]) -> bool:
+    """Whether our user may make a publication of some of the tables, or change the one there."""
+    if facts.publication is not None:
+        return facts.publication.is_owned
+    return facts.server.may_create and any(table.is_owned for table in tables)
 
 
 def _is_meant(settings: StreamSettings, table: TableFacts) -> bool:
@@ -163,7 +173,10 @@ def _unfit_key(table: TableFacts) -> tuple[str, str] | None:
         add = f"ALTER TABLE {table.quoted} ADD PRIMARY KEY (…)"
         return "it has no primary key, so that its changes name no rows", add
     if table.is_deferrable:
-        return f"its primary key is DEFERRABLE: {refused}", "Make the key again, NOT DEFERRABLE"
+        why = "its primary key is DEFERRABLE, so that rows of one transaction can have the same key"
+        if table.identity is not ReplicaIdentity.FULL:
+            why = f"its primary key is DEFERRABLE: {refused}"
+        return why, "Make the key again, NOT DEFERRABLE"
     if table.generated_keys:
         why = f"the server does not send {table.generated_keys} of its primary key: it is generated"
         return why, "Make a primary key of columns that are not generated"
@@ -172,6 +185,8 @@ def _unfit_key(table: TableFacts) -> tuple[str, str] | None:
     if not table.is_identified_by_key:
         why = "its REPLICA IDENTITY is an index of other columns than its primary key's"
         return f"{why}, so that its changes do not name rows by the key", identify
+    if table.has_unsent_identity:
+        return f"it has REPLICA IDENTITY FULL and virtual generated columns: {refused}", identify
     return None
 
 
@@ -183,12 +198,54 @@ def _unfit_name(table: TableFacts) -> tuple[str, str] | None:
     return None
 
 
+def _lacking_rights(
+    settings: StreamSettings, facts: DatabaseFacts, tables: Sequence[TableFacts]
+) -> Mapping[Oid, LeftOut]:
+    """Return the tables that our user may not read, or not publish whole."""
+    # A publication that our user may not make is a finding of its own, not one of each table.
+    can_be_there = facts.publication is not None or may_publish(facts, tables)
+    found: dict[Oid, LeftOut] = {}
+    for one in tables:
+        lacks = [*_unread(facts, one), *(_unsent(settings, facts, one) if can_be_there else ())]
+        if lacks:
+            whys, remedies = zip(*lacks, strict=True)
+            found[one.oid] = LeftOut(one.title, ", and ".join(whys), ". ".join(remedies))
+    return found
+
+
+def _unread(facts: DatabaseFacts, table: TableFacts) -> Iterator[tuple[str, str]]:
+    user = facts.server.user
+    if not table.may_read:
+        grant = f"GRANT SELECT ON TABLE {table.quoted} TO {user}"
+        yield (
+            f"{user} may not read it",
+            f"{grant}; GRANT USAGE ON SCHEMA {table.quoted_schema} TO {user}",
+        )
+
+
+def _unsent(
+    settings: StreamSettings, facts: DatabaseFacts, table: TableFacts
+) -> Iterator[tuple[str, str]]:
+    publication, name, user = facts.publication, settings.slot, facts.server.user
+    if table.is_owned and (publication is None or publication.is_owned):
+        return  # our user adds it, or makes it whole
+    if publication is not None and table.oid in publication.whole:
+        return
+    statement = f"ALTER PUBLICATION {name} ADD TABLE ONLY {table.quoted}"
+    if publication is not None and table.oid in publication.filtered:
+        why = f"the publication {name} leaves out rows or columns of it"
+        statement = f"ALTER PUBLICATION {name} DROP TABLE ONLY {table.quoted}; {statement}"
+    else:
+        why = f"the publication {name} lacks it, and {user} may not add it"
+    yield why, f"Let a superuser, or an owner of table and publication, do it: {statement}"
+
+
 def _distinct(
-    tables: Sequence[TableFacts], kept: Collection[Oid]
+    tables: Sequence[TableFacts], order: Callable[[TableFacts], tuple[bool, ...]]
 ) -> tuple[tuple[TableFacts, ...], list[LeftOut]]:
     """Leave out tables whose names are those of others but for their case."""
     first: dict[object, TableFacts] = {}
-    for one in sorted(tables, key=lambda table: table.oid not in kept):
+    for one in sorted(tables, key=order):
         first.setdefault(_folded(one), one)
     chosen = tuple(one for one in tables if first[_folded(one)] is one)
     left = [
@@ -284,7 +341,9 @@ def _of_limits(settings: StreamSettings, facts: DatabaseFacts) -> Iterator[Sourc
         )
 
 
-def _of_slot(settings: StreamSettings, facts: DatabaseFacts) -> Iterator[SourceFinding]:
+def _of_slot(
+    settings: StreamSettings, facts: DatabaseFacts, *, is_running: bool
+) -> Iterator[SourceFinding]:
     slot, name, url = facts.slot, settings.slot, settings.url
     if slot is None:
         return
@@ -312,7 +371,7 @@ def _of_slot(settings: StreamSettings, facts: DatabaseFacts) -> Iterator[SourceF
             f"{url} is about to throw away log that the replication slot {name} still needs",
             "Let the stream run, or raise max_slot_wal_keep_size",
         )
-    if slot.is_used:
+    if slot.is_used and not is_running:
         yield _error(
             f"another process reads the replication slot {name} of {url}",
             "Stop it, or read under another name: --stream",
@@ -330,17 +389,10 @@ def _of_tables(
         if not any(is_like(table.title, pattern) for table in facts.tables):
             yield _warning(f"no table of {url} is called {pattern}", "Correct --exclude")
     for column in (*settings.as_text, *settings.without_columns):
-        if not any(column.startswith(f"{table.title}.") for table in chosen.tables):
+        if not any(column.startswith(f"{table.title}.") for table in chosen.fit):
             yield _warning(f"column {column} is of no table that is mirrored", "Correct its name")
     if not chosen.tables:
         yield _error(f"there is no table to mirror in {url}", "")
-    hidden = [table.quoted for table in chosen.tables if not table.may_read]
-    if hidden:
-        yield _error(
-            f"{url}: {user} may not read every table",
-            f"GRANT SELECT ON TABLE {', '.join(hidden)} TO {user}, and GRANT USAGE on their "
-            "schemas; or leave them out: --exclude",
-        )
     filtered = [table.title for table in chosen.tables if table.hides_rows]
     if filtered:
         yield _warning(
@@ -358,63 +410,46 @@ def _of_tables(
 
 
 def _of_publication(
-    settings: StreamSettings, facts: DatabaseFacts, chosen: Sequence[TableFacts]
+    settings: StreamSettings, facts: DatabaseFacts, fit: Sequence[TableFacts]
 ) -> Iterator[SourceFinding]:
     publication, name, url = facts.publication, settings.slot, settings.url
-    user, tables = facts.server.user, _listed(chosen)
     options = publish_options(facts.server.version)
-    if not chosen:
-        return
+    may_change = may_publish(facts, fit)
     if publication is None:
-        if not may_publish(facts, chosen):
+        if fit and not may_change:
             yield _error(
-                f"{url}: {user} may not publish these tables",
-                f"Let their owner do it: CREATE PUBLICATION {name} FOR TABLE {tables} WITH "
+                f"{url}: {facts.server.user} may not publish these tables",
+                f"Let their owner do it: CREATE PUBLICATION {name} FOR TABLE {_listed(fit)} WITH "
                 f"{options}",
             )
         return
-    if publication.filtered:
-        left = ", ".join(publication.filtered)
-        yield _error(
-            f"the publication {name} of {url} leaves out rows or columns of {left}",
-            f"ALTER PUBLICATION {name} SET TABLE {tables}",
-        )
-    may_change = may_publish(facts, chosen)
     if not publication.is_whole and not may_change:
         yield _error(
             f"the publication {name} of {url} does not send every change as it is",
             f"Let its owner do it: ALTER PUBLICATION {name} SET {options}",
         )
-    if publication.has_all or publication.tables != publication.named:
-        yield from _of_wide_publication(settings, facts, tables)
-    lacking = any(table.oid not in publication.tables for table in chosen)
-    if lacking and not may_change:
-        yield _error(
-            f"{url}: the publication {name} lacks tables that are mirrored, and {user} may not add "
-            "them",
-            f"Let its owner do it: ALTER PUBLICATION {name} SET TABLE {tables}",
-        )
+    # Our user takes out what does not belong there, where the publication names it.
+    stays = publication.tables - publication.named if may_change else publication.tables
+    harmed = [table for table in facts.tables if table.oid in stays and _is_refused(table)]
+    if not harmed:
+        return
+    if all(table.oid in publication.named for table in harmed):
+        named = ", ".join(f"ONLY {table.quoted}" for table in harmed)
+        remedy = f"Let its owner do it: ALTER PUBLICATION {name} DROP TABLE {named}"
+    else:  # of all tables, of a schema, or of a partitioned table
+        remedy = f"DROP PUBLICATION {name}, and CREATE PUBLICATION {name} FOR TABLE {_listed(fit)}"
+    yield _warning(
+        f"the server refuses UPDATE and DELETE of tables that the publication {name} of {url} must "
+        f"not have: {', '.join(table.title for table in harmed)}",
+        remedy,
+    )
 
 
-def _of_wide_publication(
-    settings: StreamSettings, facts: DatabaseFacts, tables: str
-) -> Iterator[SourceFinding]:
-    """Say what a publication of all tables, or of a schema, does to the source."""
-    publication, name = facts.publication, settings.slot
-    assert publication is not None
-    harmed = [
-        table.title
-        for table in facts.tables
-        if table.oid in publication.tables
-        and table.identity is not ReplicaIdentity.FULL
-        and (not table.is_keyed or table.is_deferrable or table.identity is ReplicaIdentity.NOTHING)
-    ]
-    if harmed:
-        yield _warning(
-            f"the publication {name} of {settings.url} is of all tables or of a schema, so that "
-            f"the server refuses updates of those without a usable key: {', '.join(harmed)}",
-            f"DROP PUBLICATION {name}, and CREATE PUBLICATION {name} FOR TABLE {tables}",
-        )
+def _is_refused(table: TableFacts) -> bool:
+    """Whether the server refuses a table's UPDATE and DELETE while it is published."""
+    if table.identity is ReplicaIdentity.DEFAULT:
+        return not table.is_keyed or table.is_deferrable
+    return table.identity is ReplicaIdentity.NOTHING or table.has_unsent_identity
 
 
 def _listed(tables: Sequence[TableFacts]) -> str:

@@ -4,48 +4,42 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 
-from openmirror.cdc.postgresql.asking import ask_synchronous_names
-from openmirror.cdc.postgresql.batches import MARK_PREFIX, Assembler, ResolvedRelation
-from openmirror.cdc.postgresql.catalogue import Snapshot, definition_of, snapshot_now, types_of
+from openmirror.cdc.postgresql.batches import MARK_PREFIX, Assembler, Changes
+from openmirror.cdc.postgresql.catalogue import definition_of, types_of
 from openmirror.cdc.postgresql.connecting import DatabaseConnection, opened, replication_connection
-from openmirror.cdc.postgresql.definitions import Oid, TableDefinition, TypeFacts
+from openmirror.cdc.postgresql.definitions import Oid, Types
+from openmirror.cdc.postgresql.fingerprints import Fingerprint
+from openmirror.cdc.postgresql.gate import CatalogueGate
 from openmirror.cdc.postgresql.load_events import LoaderSettings
 from openmirror.cdc.postgresql.loading import Loader
-from openmirror.cdc.postgresql.loads import StreamLoads
+from openmirror.cdc.postgresql.loads import DescribedTable, StreamLoads
 from openmirror.cdc.postgresql.opening import StreamStart, UnsendableTransaction
 from openmirror.cdc.postgresql.pgoutput import Relation
 from openmirror.cdc.postgresql.placed_rows import lineage_refused
 from openmirror.cdc.postgresql.places import Lsn
-from openmirror.cdc.postgresql.publication import publication_oid, sends_generated
-from openmirror.cdc.postgresql.replication import ReplicationReader
-from openmirror.cdc.postgresql.requirements import synchronous_finding
+from openmirror.cdc.postgresql.publication import sends_generated
+from openmirror.cdc.postgresql.readings import read_arrangement, read_catalogue
+from openmirror.cdc.postgresql.reloads import Reloads
+from openmirror.cdc.postgresql.replication import LogEnded, ReplicationReader
 from openmirror.cdc.postgresql.settings import StreamSettings, columns_of
 from openmirror.cdc.postgresql.shapes import TableShape, shape_of, shape_of_definition
 from openmirror.cdc.postgresql.slots import must_reconnect
 from openmirror.cdc.postgresql.staging import StreamStaging
-from openmirror.cdc.postgresql.standbys import is_synchronous_standby
-from openmirror.cdc.postgresql.stream import BatchLanding, LogStream, StreamLimits, TextChanges
+from openmirror.cdc.postgresql.stream import BatchLanding, LogStream, StreamLimits
 from openmirror.cdc.postgresql.table_files import StreamFolders
 from openmirror.cdc.postgresql.tables import Mode, ReadOptions, TableChanges, TableState
-from openmirror.cdc.postgresql.text_facts import ask_text_facts, changed_types
-from openmirror.cdc.postgresql.type_uses import TypeUses, type_uses
 from openmirror.cdc.relay.document import SharedDocument
 from openmirror.cdc.stream_zone import StreamZone
-from openmirror.errors import CannotStart, Unavailable
 from openmirror.protocol.names import TablePath
-from openmirror.protocol.streams import LogSource, StopCode, StoppedTable, StopReason
+from openmirror.protocol.streams import LogSource, StoppedTable, StopReason
 
+_SECONDS_FOR_A_SENDER_TO_END = 10.0
+"""A slot is in use until the server has noticed that the connection before was closed."""
 _TRANSACTIONS = "transactions"
 """Where parts of transactions larger than memory are staged."""
-_WATCH_EVERY = 2.0
-"""Seconds between two checks of what would harm the source, or the stream."""
-
-
-class PublicationReplaced(Unavailable):
-    """The publication was dropped, so that changes may be missing in the stream."""
 
 
 class DatabaseStream:
@@ -98,6 +92,7 @@ class DatabaseStream:
         settings = self._start.settings
         connection = opened(settings.url, settings.slot)
         parts.callback(connection.close)
+        arrangement = read_arrangement(connection, settings.slot)
         document, settings, prepared = self._start.document(connection, unsendable)
         self._document = document
         log = document.now.log
@@ -108,8 +103,14 @@ class DatabaseStream:
         files = StreamFolders(zone.store, zone.path, settings.stream, document.now.identity)
         staging = StreamStaging(zone.store, zone.path, settings.stream)
         self._tidy(staging, document)
-        uses = type_uses(connection, log)
-        catalogue = _Catalogue(connection, log, uses, lineage=zone.lineage)
+        reloads = Reloads(connection, settings.reloads, self._start.begun_again)
+
+        def rearrange() -> bool:
+            found = self._start.rearranged(connection, document, settings, reloads)
+            self._note(found.notes)
+            return found.is_complete
+
+        catalogue = _Catalogue(connection, settings.slot, document, rearrange, lineage=zone.lineage)
         loader = Loader(
             settings.url,
             LoaderSettings(
@@ -126,36 +127,55 @@ class DatabaseStream:
             catalogue.describe,
             zone.takes,
             self._say,
+            reloads,
             lineage=zone.lineage,
         )
         parts.callback(loads.close)
         options = ReadOptions(encoding=server.encoding, takes=zone.takes, lineage=zone.lineage)
         changes = TableChanges(files, loads, staging.pieces(_TRANSACTIONS), options)
-        watch = _Watch(connection, settings, document, uses)
+        gate = CatalogueGate(
+            connection,
+            settings,
+            log.publication,
+            arrangement if self._start.is_complete else "",
+            self._say,
+            self._stopping.is_set,
+        )
         landing = BatchLanding(
             document,
             _states(document, loads),
             changes,
             loads,
-            watch,
+            gate,
+            catalogue,
+            reloads,
             self._acknowledge,
             self._limits,
         )
         parts.callback(landing.close)
         assembler = Assembler(
-            server.encoding, catalogue.resolve, loads.first_of, Lsn(document.now.complete_to)
+            server.encoding, catalogue.is_mirrored, loads.first_of, Lsn(document.now.complete_to)
         )
         loader.start()
 
         def connect(start: Lsn) -> ReplicationReader:
-            reader = ReplicationReader(
-                lambda: replication_connection(settings.url, settings.slot),
-                settings.slot,
-                settings.slot,
-                start,
-            )
-            reader.start()
-            return reader
+            until = time.monotonic() + _SECONDS_FOR_A_SENDER_TO_END
+            while True:
+                reader = ReplicationReader(
+                    lambda: replication_connection(settings.url, settings.slot),
+                    settings.slot,
+                    settings.slot,
+                    start,
+                )
+                try:
+                    reader.start()
+                except LogEnded as error:
+                    # The server ends the sender of the connection before only once it can write.
+                    if not error.is_in_use or time.monotonic() > until:
+                        raise
+                    time.sleep(0.1)
+                else:
+                    return reader
 
         return LogStream(connect, assembler, landing, loads, self._limits)
 
@@ -182,67 +202,98 @@ def _states(document: SharedDocument, loads: StreamLoads) -> dict[TablePath, Tab
     now = document.now
     assert now.log is not None
     states = {}
-    for path in now.log.tables.values():
+    for oid, path in now.log.tables.items():
         asked = now.resnapshots.get(path)
         is_sound = path in now.tables and path not in now.stopped
-        state = TableState(path=path, mode=Mode.LANDING if is_sound else Mode.WAITING)
+        state = TableState(path=path, oid=oid, mode=Mode.LANDING if is_sound else Mode.WAITING)
         if asked is not None and asked.since is not None:
-            state.mode, state.load = Mode.LOADING, asked.number
             if not loads.resume(path, asked.number):
                 loads.lost(path)
+            fingerprint = loads.fingerprint(asked.number)
+            if fingerprint is not None:
+                state.mode, state.known = Mode.LOADING, (fingerprint,)
+            state.load = asked.number
         states[path] = state
     return states
 
 
 class _Catalogue:
-    """Asks the catalogue what tables and their types are."""
+    """Asks the catalogue what the tables of the stream and their types are."""
 
     def __init__(
-        self, connection: DatabaseConnection, log: LogSource, uses: TypeUses, *, lineage: bool
+        self,
+        connection: DatabaseConnection,
+        publication: str,
+        document: SharedDocument,
+        rearrange: Callable[[], bool],
+        *,
+        lineage: bool,
     ) -> None:
         self._lineage = lineage
         self._connection = connection
-        self._log = log
-        self._uses = uses
-        self._oids = {path: oid for oid, path in log.tables.items()}
-        self._types: dict[Oid, TypeFacts] = {}
+        self._publication = publication
+        self._document = document
+        self._rearrange = rearrange
+        self._shapes: dict[Oid, tuple[Relation, Fingerprint | None, TableShape | StopReason]] = {}
 
-    def describe(self, path: TablePath) -> tuple[TableDefinition, TableShape] | StopReason:
-        """Return a table as it is now, and how its rows are read, or why they cannot be."""
-        definition = definition_of(self._connection, self._oids[path])
-        if definition is None or (definition.schema, definition.name) != (path.schema, path.table):
-            detail = f"{path} was dropped or renamed"
-            remedy = "`openmirror cdc run` takes the table in under its new name when it begins."
-            return StopReason(StopCode.RESNAPSHOT_NEEDED, detail, remedy)
+    def is_mirrored(self, oid: Oid) -> bool:
+        """Return whether changes of a table are wanted."""
+        return oid in self._log.tables
+
+    def rearrange(self) -> bool:
+        """Bring publication and document to the tables that are there now (`StreamTables`)."""
+        return self._rearrange()
+
+    def describe(self, path: TablePath) -> DescribedTable | StopReason | None:
+        """Return a table as it is now, and how its rows are read, or why they cannot be.
+
+        None where no table has the name now.
+        """
+        log = self._log
+        oid = next((oid for oid, one in log.tables.items() if one == path), 0)
+        reading = read_catalogue(self._connection, self._publication, (oid,))
+        definition = definition_of(self._connection, oid)
+        names = None if definition is None else (definition.schema, definition.name)
+        if definition is None or oid not in reading.tables or names != (path.schema, path.table):
+            return None
         title = definition.title
         shape = shape_of_definition(
             definition,
-            self._known({column.type for column in definition.columns}),
-            as_text=columns_of(self._log.as_text, title),
-            without=columns_of(self._log.without, title),
+            self._types(column.type for column in definition.columns),
+            as_text=columns_of(log.as_text, title),
+            without=columns_of(log.without, title),
             sends_generated=sends_generated(self._connection.info.server_version),
         )
         shape = self._with_lineage(shape)
-        return shape if isinstance(shape, StopReason) else (definition, shape)
+        if isinstance(shape, StopReason):
+            return shape
+        return DescribedTable(reading.tables[oid], definition, shape)
 
-    def resolve(self, relation: Relation) -> ResolvedRelation | None:
-        """Return what a Relation message means; None for a table that is not mirrored."""
-        path = self._log.tables.get(relation.oid)
-        if path is None:
-            return None
-        definition = definition_of(self._connection, relation.oid)
+    def resolve(self, changes: Changes, now: Fingerprint | None) -> TableShape | StopReason:
+        """Return how changes are read, by the catalogue behind them (`StreamTables`)."""
+        relation = changes.relation
+        known = self._shapes.get(relation.oid)
+        if known is not None and known[0] is relation and known[1] == now:
+            return known[2]
+        log = self._log
+        path = log.tables[relation.oid]
         title = f"{path.schema}.{path.table}"
         shape = shape_of(
             relation,
-            definition,
-            self._known({column.type for column in relation.columns}),
-            as_text=columns_of(self._log.as_text, title),
-            without=columns_of(self._log.without, title),
+            definition_of(self._connection, relation.oid),
+            self._types(column.type for column in relation.columns),
+            as_text=columns_of(log.as_text, title),
+            without=columns_of(log.without, title),
         )
-        columns = [column.type for column in relation.columns]
-        is_new = self._uses.add(path, columns, self._types)
-        filled = _filled(relation, definition)
-        return ResolvedRelation(path, self._with_lineage(shape), filled, is_new)
+        shape = self._with_lineage(shape)
+        self._shapes[relation.oid] = relation, now, shape
+        return shape
+
+    @property
+    def _log(self) -> LogSource:
+        log = self._document.now.log
+        assert log is not None
+        return log
 
     def _with_lineage(self, shape: TableShape | StopReason) -> TableShape | StopReason:
         """Return the shape, or why the table cannot have the columns of lineage."""
@@ -250,65 +301,5 @@ class _Catalogue:
             return shape
         return lineage_refused(shape) or shape
 
-    def _known(self, oids: set[Oid]) -> Mapping[Oid, TypeFacts]:
-        missing = oids - self._types.keys()
-        if missing:
-            self._types |= types_of(self._connection, missing)
-        return self._types
-
-
-def _filled(relation: Relation, definition: TableDefinition | None) -> frozenset[str]:
-    """Return the columns that may have another value than NULL in rows from before them.
-
-    A column that the catalogue does not have any more, or has in another form, may have had one.
-    """
-    known = {} if definition is None else {column.name: column for column in definition.columns}
-    found = set()
-    for column in relation.columns:
-        now = known.get(column.name)
-        if now is None or now.type != column.type or now.fills_old_rows or not now.nullable:
-            found.add(column.name)
-    return frozenset(found)
-
-
-class _Watch:
-    """Checks now and then for what would harm the source, or changes rows without an event."""
-
-    def __init__(
-        self,
-        connection: DatabaseConnection,
-        settings: StreamSettings,
-        document: SharedDocument,
-        uses: TypeUses,
-    ) -> None:
-        self._connection = connection
-        self._settings = settings
-        self._document = document
-        self._uses = uses
-        self._checked_at = time.monotonic() - _WATCH_EVERY
-
-    def snapshot(self) -> Snapshot:
-        """Return which transactions are visible now."""
-        return snapshot_now(self._connection)
-
-    def changes(self) -> TextChanges | None:
-        """Return which tables' rows have other texts now; None where it is not time to ask.
-
-        Raises:
-            CannotStart: Commits of the source would wait for the stream.
-            PublicationReplaced: Changes may be missing.
-        """
-        now = time.monotonic()
-        if now - self._checked_at < _WATCH_EVERY:
-            return None
-        self._checked_at = now
-        settings, log = self._settings, self._document.now.log
-        assert log is not None
-        names = ask_synchronous_names(self._connection)
-        if is_synchronous_standby(names, settings.slot):
-            raise CannotStart(str(synchronous_finding(settings, names)))
-        if publication_oid(self._connection, settings.slot) != log.publication:
-            raise PublicationReplaced(f"the publication {settings.slot} was dropped")
-        facts = ask_text_facts(self._connection, self._uses.all_types)
-        changed = changed_types(log.texts, facts)
-        return TextChanges(facts, tuple(self._uses.tables_of(changed)))
+    def _types(self, oids: Iterable[Oid]) -> Types:
+        return types_of(self._connection, oids)

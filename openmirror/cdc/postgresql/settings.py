@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Self
 from urllib.parse import unquote, urlsplit
 
+from openmirror.cdc.postgresql.reload_limits import ReloadLimits
 from openmirror.errors import WrongRequest
 from openmirror.protocol.names import TablePath
 
@@ -86,6 +87,8 @@ class StreamSettings:
     """The longest transaction in which rows of a table are read."""
     again: tuple[TablePath, ...] = ()
     """Tables that are loaded again once the stream begins."""
+    reloads: ReloadLimits = field(default_factory=ReloadLimits)
+    """Which tables are loaded again by themselves, and when."""
 
     def __post_init__(self) -> None:
         if not _STREAM.match(self.stream):

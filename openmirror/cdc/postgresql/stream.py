@@ -3,10 +3,10 @@
 Three threads share the work. The log's thread receives (`replication`), the caller's thread cuts
 what it received into batches, and one more thread lands them, in their order:
 
-1. Each table's changes land, or are staged for its load (`tables`).
-2. The stream's document moves on.
-3. Only then the log is acknowledged, and only as far as every transaction is visible to a new
-   snapshot.
+1. The catalogue is read, until one reading sees every transaction of the batch (`gate`).
+2. Each table's changes land, or are staged for its load (`tables`).
+3. The stream's document moves on.
+4. Only then the log is acknowledged.
 
 A process that ends anywhere begins again from the document: the server sends everything behind it
 once more, and what landed already is left out by its place.
@@ -15,32 +15,35 @@ once more, and what landed already is left out by its place.
 from __future__ import annotations
 
 import time
-from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Protocol
 from uuid import uuid4
 
-from openmirror.cdc.postgresql.batches import Assembler, LogBatch
-from openmirror.cdc.postgresql.catalogue import Snapshot
+from openmirror.cdc.postgresql.batches import Assembler, Changes, LogBatch
+from openmirror.cdc.postgresql.definitions import Oid
+from openmirror.cdc.postgresql.fingerprints import Fingerprint, parsed
+from openmirror.cdc.postgresql.gate import CatalogueGate
 from openmirror.cdc.postgresql.loads import LoadFailure, StreamLoads
 from openmirror.cdc.postgresql.pgoutput import BeginMessage
 from openmirror.cdc.postgresql.places import LogPlace, Lsn
+from openmirror.cdc.postgresql.reloads import Reloads
 from openmirror.cdc.postgresql.replication import ReplicationReader
+from openmirror.cdc.postgresql.shapes import TableShape
 from openmirror.cdc.postgresql.tables import (
     Mode,
     TableChanges,
     TableOutcome,
     TableState,
+    is_by_itself,
     stopped_anew,
 )
-from openmirror.cdc.postgresql.text_facts import TextFacts
 from openmirror.cdc.relay.document import SharedDocument
 from openmirror.cdc.relay.relay import BatchReport
 from openmirror.protocol.names import TablePath
-from openmirror.protocol.streams import Offset, StoppedTable, StreamDocument
+from openmirror.protocol.streams import Offset, StoppedTable, StopReason, StreamDocument
 
 _ASK_EVERY = 5.0
 """Seconds between two checks of what operators ask for."""
@@ -51,6 +54,8 @@ _REST = 2.0
 the trigger. With ten thousand tables the document is large, and is not written for each of them."""
 _LANDING_THREADS = 4
 """Tables whose changes land at the same time."""
+_MOST_FOOTERS = 64
+"""Tables without changes whose newest footers are read with one reading of all tables."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,64 +72,22 @@ class StreamLimits:
     """How long the document may stay behind while nothing lands."""
 
 
-@dataclass
-class Visibility:
-    """Transactions that have landed and are not known to be visible to every new snapshot.
+class StreamTables(Protocol):
+    """The tables of a stream in its database. Every method raises what the database raises."""
 
-    The server sends a transaction before others can see it, for seconds under synchronous
-    replication. A load that began then would miss it, so it is not acknowledged before.
-    """
+    def resolve(self, changes: Changes, now: Fingerprint | None) -> TableShape | StopReason:
+        """Return how changes are read, by the catalogue behind their transaction.
 
-    complete: Lsn
-    """Every transaction that ends before it is visible."""
-    end: Lsn
-    """Everything before it has landed."""
-    waiting: deque[tuple[Lsn, int]] = field(default_factory=deque)
-    """The end and the number of each, in the order of their commits."""
-    _held: list[tuple[Lsn, int]] = field(default_factory=list)
-
-    def landed(self, batch: LogBatch) -> None:
-        """Take the transactions of a batch, once the batch ends with a whole one and has landed."""
-        self._held.extend(batch.commits)
-        if batch.is_whole:
-            self.waiting.extend(self._held)
-            self._held.clear()
-            self.end = batch.end
-
-    def see(self, snapshot: Snapshot) -> None:
-        """Move `complete` on as far as this snapshot sees."""
-        while self.waiting and snapshot.sees(self.waiting[0][1]):
-            self.complete = self.waiting.popleft()[0]
-        if not self.waiting:
-            self.complete = max(self.complete, self.end)
-
-    @property
-    def unseen(self) -> frozenset[int]:
-        """The numbers of transactions that are not known to be visible."""
-        return frozenset(xid for _, xid in self.waiting)
-
-
-@dataclass(frozen=True)
-class TextChanges:
-    """Facts of types that have changed the text of values (`text_facts`)."""
-
-    facts: TextFacts
-    """As they are now."""
-    tables: tuple[TablePath, ...]
-    """Tables whose rows have other texts than before."""
-
-
-class Watch(Protocol):
-    """Questions to the database while its log is read."""
-
-    def snapshot(self) -> Snapshot:
-        """Return which transactions are visible now."""
+        Args:
+            changes: raw changes of a table that is mirrored.
+            now: the table's fingerprint behind them.
+        """
         ...
 
-    def changes(self) -> TextChanges | None:
-        """Return which tables' rows have other texts now; None where it is not time to ask.
+    def rearrange(self) -> bool:
+        """Bring publication and document to the tables that are there now.
 
-        Raises what keeps the stream from being read any longer.
+        Returns whether that is done; otherwise it must be tried again.
         """
         ...
 
@@ -135,23 +98,25 @@ class BatchLanding:
     def __init__(
         self,
         document: SharedDocument,
-        tables: Mapping[TablePath, TableState],
+        tables: dict[TablePath, TableState],
         changes: TableChanges,
         loads: StreamLoads,
-        watch: Watch,
+        gate: CatalogueGate,
+        database: StreamTables,
+        reloads: Reloads,
         acknowledge: Callable[[Lsn], None],
         limits: StreamLimits,
     ) -> None:
         self._document = document
+        self._reloads = reloads
         self._tables = tables
         self._changes = changes
         self._loads = loads
-        self._watch = watch
+        self._gate = gate
+        self._database = database
         self._acknowledge = acknowledge
         self._limits = limits
-        self._visibility = Visibility(
-            complete=Lsn(document.now.complete_to), end=Lsn(document.now.complete_to)
-        )
+        self._end = Lsn(document.now.complete_to)
         self._pool = ThreadPoolExecutor(_LANDING_THREADS, thread_name_prefix="landing")
         self._written_at = time.monotonic()
         self._checked_at = 0.0
@@ -161,7 +126,7 @@ class BatchLanding:
     @property
     def end(self) -> Lsn:
         """Everything before it has landed, or is staged."""
-        return self._visibility.end
+        return self._end
 
     def close(self) -> None:
         """End the threads that land."""
@@ -171,22 +136,21 @@ class BatchLanding:
         """Land a batch. Raises what the store and the database raise; then open the stream anew."""
         self._loads.take_events()
         self._take_requests()
-        texts = self._watch.changes()
+        found, is_of_all = self._pass_gate(batch)
         loaded = self._loads.landed()
         late = {path: self._land_late(path, through) for path, through in loaded.items()}
-        outcomes = self._take(batch)
+        outcomes = self._take(batch, found, is_of_all=is_of_all)
         for path, outcome in late.items():
             mine = outcomes.setdefault(path, TableOutcome())
             mine.rows += outcome.rows
             mine.stop, mine.anew = mine.stop or outcome.stop, mine.anew or outcome.anew
-        if texts is not None:
-            self._take_texts(texts, batch, outcomes)
         self._loads.begin_some()
         failed = self._loads.failed()
-        self._visibility.landed(batch)
-        stopped = self._write(batch, outcomes, frozenset(loaded), failed, texts)
+        if batch.is_whole:
+            self._end = batch.end
+        stopped = self._write(batch, outcomes, frozenset(loaded), failed)
         for mark in batch.marks:
-            self._loads.mark_came(mark, self._visibility.unseen)
+            self._loads.mark_came(mark)
         return BatchReport(
             records=batch.messages,
             end=Offset(batch.end),
@@ -195,6 +159,80 @@ class BatchLanding:
             anew=frozenset(loaded),
             newest_ts_us=batch.newest_us,
         )
+
+    def _pass_gate(self, batch: LogBatch) -> tuple[Mapping[Oid, Fingerprint], bool]:
+        """Read the catalogue behind a batch.
+
+        Returns the fingerprints of the batch's tables, or of all, and whether these are all.
+        """
+        oids = {table.oid for table in self._tables.values() if table.staged} | batch.items.keys()
+        if not self._gate.is_due():
+            if not oids and not batch.transactions:
+                return {}, False
+            found = self._gate.read(batch.transactions, oids).tables
+            if not self._has_moved(found, oids):
+                return found, False
+        found = self._gate.read(batch.transactions, self._oids()).tables
+        must_rearrange = self._gate.must_rearrange() or self._has_moved(found, self._oids())
+        if self._have_stops_changed(found) or must_rearrange:
+            is_complete = self._database.rearrange()
+            self._gate.rearranged(is_complete=is_complete)
+            self._adopt()
+            found = self._gate.read(batch.transactions, self._oids()).tables
+        return found, True
+
+    def _oids(self) -> set[Oid]:
+        return {table.oid for table in self._tables.values()}
+
+    def _has_moved(self, found: Mapping[Oid, Fingerprint], oids: Collection[Oid]) -> bool:
+        """Return whether a table is gone, has another name, or is published in another way."""
+        tables = [t for t in self._tables.values() if t.oid in oids and t.mode is not Mode.WAITING]
+        for table in tables:
+            now = found.get(table.oid)
+            if now is None:
+                return True
+            if now == table.accepted:
+                continue
+            facts = parsed(now)
+            sent = facts.sent if table.accepted is None else parsed(table.accepted).sent
+            if facts.title != table.title or facts.sent != sent:
+                return True
+        return False
+
+    def _have_stops_changed(self, found: Mapping[Oid, Fingerprint]) -> bool:
+        """Return whether a table that has stopped has another definition than in the last reading.
+
+        Its columns may be readable now.
+        """
+        has_changed = False
+        for path, table in self._tables.items():
+            if table.mode is Mode.WAITING and path in self._document.now.stopped:
+                now = found.get(table.oid)
+                has_changed = has_changed or table.waited_with not in (None, now)
+                table.waited_with = now
+            else:
+                table.waited_with = None
+        return has_changed
+
+    def _adopt(self) -> None:
+        """Take the tables as the document has them."""
+        there = self._document.now
+        assert there.log is not None
+        oids = {path: oid for oid, path in there.log.tables.items()}
+        gone = [path for path, table in self._tables.items() if oids.get(path) != table.oid]
+        self._loads.end(gone)
+        for path in gone:
+            del self._tables[path]
+        for path, oid in oids.items():
+            table = self._tables.get(path)
+            if table is None:
+                self._tables[path] = TableState(path=path, oid=oid, mode=Mode.WAITING)
+                continue
+            asked = there.resnapshots.get(path)
+            is_other = asked is not None and table.load not in (None, asked.number)
+            if is_other or (table.mode is Mode.LANDING and path in there.stopped):
+                self._loads.end([path])
+                table.wait()
 
     def _take_requests(self) -> None:
         """Want the loads that operators have asked for."""
@@ -206,31 +244,41 @@ class BatchLanding:
             table = self._tables.get(path)
             if table is not None and table.load is None and one.since is None:
                 table.load = one.number
-                self._loads.want(path, one.number)
+                before = self._document.now.stopped.get(path)
+                is_again = before is not None and is_by_itself(before.stop)
+                self._loads.want(path, one.number, is_again=is_again)
 
-    def _take_texts(
-        self, texts: TextChanges, batch: LogBatch, outcomes: dict[TablePath, TableOutcome]
-    ) -> None:
-        """Let tables be loaded again whose rows have other texts now."""
-        for path in texts.tables:
-            table, outcome = self._tables[path], outcomes.setdefault(path, TableOutcome())
-            if table.mode is not Mode.WAITING or table.load is not None:
-                table.mode, table.load, table.sent = Mode.WAITING, None, None
-                why = "a type of its columns has other labels or attributes than before"
-                outcome.anew = outcome.anew or (LogPlace(batch.end, 0), why)
-
-    def _take(self, batch: LogBatch) -> dict[TablePath, TableOutcome]:
-        paths = [
-            path for path, table in self._tables.items() if path in batch.items or table.staged
-        ]
-        take = self._changes.take
+    def _take(
+        self, batch: LogBatch, found: Mapping[Oid, Fingerprint], *, is_of_all: bool
+    ) -> dict[TablePath, TableOutcome]:
+        chosen = []
+        unread = _MOST_FOOTERS
+        for path, table in self._tables.items():
+            is_due = table.oid in batch.items or bool(table.staged)
+            if not is_due and is_of_all and table.mode is not Mode.WAITING:
+                is_due = table.accepted != found.get(table.oid)
+                if is_due and table.accepted is None:
+                    unread -= 1
+                    is_due = unread >= 0
+            if is_due:
+                chosen.append((path, table))
+        for _, table in chosen:
+            for item in batch.items.get(table.oid, ()):
+                if isinstance(item, Changes):
+                    item.shape = self._database.resolve(item, found.get(table.oid))
+        end = LogPlace(batch.end, 0)
         futures = [
             self._pool.submit(
-                take, self._tables[path], batch.items.get(path, ()), is_whole=batch.is_whole
+                self._changes.take,
+                table,
+                batch.items.get(table.oid, ()),
+                found.get(table.oid),
+                end,
+                is_whole=batch.is_whole,
             )
-            for path in paths
+            for _, table in chosen
         ]
-        return dict(zip(paths, [future.result() for future in futures], strict=True))
+        return {path: future.result() for (path, _), future in zip(chosen, futures, strict=True)}
 
     def _land_late(self, path: TablePath, through: LogPlace) -> TableOutcome:
         """Let a table whose load has landed go on, first with the changes that came meanwhile."""
@@ -246,22 +294,15 @@ class BatchLanding:
         outcomes: Mapping[TablePath, TableOutcome],
         loaded: frozenset[TablePath],
         failed: Mapping[TablePath, LoadFailure],
-        texts: TextChanges | None,
     ) -> dict[TablePath, StoppedTable]:
         """Move the document on where something is to be stated, or it is due; then acknowledge."""
         stopped, wanted = self._ends(batch, outcomes, failed)
         news = bool(
             stopped or wanted or loaded or any(o.rows or o.begun for o in outcomes.values())
         )
-        log = self._document.now.log
-        assert log is not None
-        facts = log.texts if texts is None else {**log.texts, **texts.facts}
-        news = news or facts != log.texts
         is_due = time.monotonic() - self._written_at >= self._limits.idle_seconds
-        moved = self._visibility.waiting or batch.end > self._visibility.complete
-        if not news and not (is_due and moved) and not batch.marks:
+        if not news and not (is_due and self._end > self._document.now.complete_to):
             return stopped
-        self._visibility.see(self._watch.snapshot())
         begun = {
             one.begun[0]: Offset(one.begun[1].commit)
             for one in outcomes.values()
@@ -270,22 +311,19 @@ class BatchLanding:
         landed = [path for path, one in outcomes.items() if one.rows]
 
         def change(there: StreamDocument) -> StreamDocument:
-            if there.log is not None:
-                there = replace(there, log=replace(there.log, texts=facts))
             stops = {
                 path: _since_before(one, there.stopped.get(path)) for path, one in stopped.items()
             }
             there = there.begun(begun).resumed(*loaded, *stopped)
             there = there.without_resnapshots(*loaded, *stopped, *wanted)
-            there = there.advanced(Offset(self._visibility.complete), (*landed, *loaded), stops)
+            there = there.advanced(Offset(self._end), (*landed, *loaded), stops)
             return there.wanting_all(wanted)
 
-        if news or is_due:
-            begins = time.monotonic()
-            self._document.change(change)
-            self._written_at = time.monotonic()
-            self.seconds_to_write = self._written_at - begins
-            self._acknowledge(Lsn(self._document.now.complete_to))
+        begins = time.monotonic()
+        self._document.change(change)
+        self._written_at = time.monotonic()
+        self.seconds_to_write = self._written_at - begins
+        self._acknowledge(Lsn(self._document.now.complete_to))
         self._loads.end(loaded)
         self._take_requests()
         return stopped
@@ -305,12 +343,17 @@ class BatchLanding:
                 stopped[path] = StoppedTable(Offset(place.commit), reason)
             elif one.anew is not None:
                 place, why = one.anew
-                stopped[path] = StoppedTable(Offset(place.commit), stopped_anew(path, why))
-                wanted[path] = uuid4().hex
+                refusal = None
+                if path in self._document.now.tables:
+                    refusal = self._reloads.refusal(path, self._tables[path].oid, why)
+                reason = refusal or stopped_anew(path, why)
+                stopped[path] = StoppedTable(Offset(place.commit), reason)
+                if refusal is None:
+                    wanted[path] = uuid4().hex
         for path, failure in failed.items():
             if path in stopped:
                 continue
-            self._tables[path].mode, self._tables[path].load = Mode.WAITING, None
+            self._tables[path].wait()
             if failure.stop is None:
                 wanted[path] = uuid4().hex
             reason = failure.stop or stopped_anew(path, failure.why)
@@ -371,7 +414,7 @@ class LogStream:
     def last_table(self) -> str:
         """The table that the server described last; empty where it described none."""
         last = self._assembler.last_relation
-        return "" if last is None else str(last.path)
+        return "" if last is None else f"{last.schema}.{last.name}"
 
     @property
     def bytes_behind(self) -> int:

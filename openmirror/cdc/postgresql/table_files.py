@@ -13,6 +13,7 @@ from uuid import uuid4
 
 import pyarrow as pa  # type: ignore[import-untyped]
 
+from openmirror.cdc.postgresql.fingerprints import Fingerprint
 from openmirror.cdc.postgresql.own_names import OwnNames
 from openmirror.cdc.postgresql.placed_rows import COMMIT_COLUMN, NUMBER_COLUMN, PlacedRows
 from openmirror.cdc.postgresql.places import BEFORE_ALL, LogPlace
@@ -181,15 +182,20 @@ class StreamFolders:
         except NotThere:
             return
 
-    def land(self, path: TablePath, pieces: Sequence[PlacedPiece]) -> int:
+    def land(self, path: TablePath, pieces: Sequence[PlacedPiece], fingerprint: Fingerprint) -> int:
         """Land what of these rows has not landed; return how many rows landed now.
+
+        Args:
+            path: the table.
+            pieces: its rows, in their order.
+            fingerprint: the table in the catalogue, as it was read behind the rows.
 
         Raises:
             FolderReplaced: The folder, or what had landed in it, is gone.
             OtherPublisher: Somebody else has landed in it by other rules.
             PublishRefused: A column's type does not fit the table's.
         """
-        composer = _Composer(self, pieces, self.opened(path).metadata)
+        composer = _Composer(self, pieces, self.opened(path).metadata, fingerprint)
         try:
             while self.opened(path).lander.land(composer.compose) is not None:
                 composer.landed += composer.rows
@@ -203,9 +209,14 @@ class _Composer:
     """Makes a table's next file for the state that its folder has."""
 
     def __init__(
-        self, files: StreamFolders, pieces: Sequence[PlacedPiece], metadata: TableMetadata
+        self,
+        files: StreamFolders,
+        pieces: Sequence[PlacedPiece],
+        metadata: TableMetadata,
+        fingerprint: Fingerprint,
     ) -> None:
         self._files = files
+        self._fingerprint = fingerprint
         self._pieces = pieces
         self._default = metadata.default_marker
         self._body: tuple[LogPlace, StreamedParquet] | None = None
@@ -225,6 +236,7 @@ class _Composer:
             place=group[-1].last,
             columns=group[-1].sent,
             load=progress.load,
+            fingerprint=self._fingerprint,
         )
         columns = _columns(group)
         assert not isinstance(columns, Broken)

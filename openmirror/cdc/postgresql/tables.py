@@ -7,6 +7,9 @@ A table is in one of three modes:
   are read;
 - *waiting*: it has stopped, or its load has not begun, so its changes are left out: the load will
   have the rows that they made.
+
+Changes are taken once the catalogue has been read behind them (`gate`). Where it has changed in a
+way that is not proven harmless, the table is loaded again.
 """
 
 from __future__ import annotations
@@ -20,7 +23,14 @@ import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
-from openmirror.cdc.postgresql.batches import Changes, Mark, ResolvedRelation
+from openmirror.cdc.postgresql.batches import Changes, Mark
+from openmirror.cdc.postgresql.definitions import Oid
+from openmirror.cdc.postgresql.fingerprints import (
+    Fingerprint,
+    parsed,
+    stale_rows,
+    strange_rows,
+)
 from openmirror.cdc.postgresql.placed_rows import (
     COMMIT_COLUMN,
     NUMBER_COLUMN,
@@ -29,16 +39,15 @@ from openmirror.cdc.postgresql.placed_rows import (
 )
 from openmirror.cdc.postgresql.places import BEFORE_ALL, LogPlace
 from openmirror.cdc.postgresql.progress import SentColumn, sent_columns
-from openmirror.cdc.postgresql.shape_changes import changed_rows
 from openmirror.cdc.postgresql.shapes import TableShape
 from openmirror.cdc.postgresql.staging import StagedPieces
 from openmirror.cdc.postgresql.table_files import PlacedPiece, StagedChanges, StreamFolders
 from openmirror.cdc.stops import GIVE_WHOLE_ROWS, TAKE_SNAPSHOT
 from openmirror.errors import FolderReplaced, OtherPublisher, PublishRefused
-from openmirror.protocol.names import ROW_MARKER_COLUMN, TablePath
+from openmirror.protocol.names import ROW_MARKER_COLUMN, TablePath, fold_case
 from openmirror.protocol.partial_updates import PARTIAL_UPDATE, absent_columns
 from openmirror.protocol.rows import Marker
-from openmirror.protocol.schema import TableSchema
+from openmirror.protocol.schema import ColumnType
 from openmirror.protocol.streams import StopCode, StopReason
 
 
@@ -61,21 +70,55 @@ class Loads(Protocol):
         """Return whether changes of this shape can be staged beside the rows that are read."""
         ...
 
+    def fingerprint(self, number: str) -> Fingerprint | None:
+        """Return a table's fingerprint when its load was begun; None for an unknown load."""
+        ...
+
+
+_BY_ITSELF = "Its rows are read again by itself; until they have landed the table stays as it is."
+_MOST_KNOWN = 8
+"""Fingerprints of a table that are kept."""
+
 
 @dataclass(kw_only=True)
 class TableState:
     """A table of the stream, as far as its changes are taken."""
 
     path: TablePath
+    oid: Oid
     mode: Mode
+    known: tuple[Fingerprint, ...] = ()
+    """The table's fingerprints that were accepted, the newest last. Rows of earlier ones may still
+    come. Empty until the newest footer, or the load, was asked for it."""
     load: str | None = None
     """The number of its load, while one is wanted or underway."""
+    waited_with: Fingerprint | None = None
+    """The fingerprint of a waiting table in the last reading of all tables."""
     sent: tuple[SentColumn, ...] | None = None
     """The columns of the rows that were read last; None while that was not asked for."""
     landed: LogPlace = BEFORE_ALL
     """Everything up to here had landed when the table was asked for the first time."""
     staged: list[StagedChanges] = field(default_factory=list)
     """Rows of a transaction larger than memory that has not ended."""
+
+    @property
+    def title(self) -> str:
+        """The table as the database calls it: `schema.table`."""
+        return f"{self.path.schema}.{self.path.table}"
+
+    @property
+    def accepted(self) -> Fingerprint | None:
+        """The fingerprint under which rows land; None where it was not asked for yet."""
+        return self.known[-1] if self.known else None
+
+    def accept(self, fingerprint: Fingerprint) -> None:
+        """Let rows land under this fingerprint."""
+        if fingerprint != self.accepted:
+            self.known = (*self.known[1 - _MOST_KNOWN :], fingerprint)
+
+    def wait(self) -> None:
+        """Take no further change until a load begins."""
+        self.mode, self.load, self.sent, self.known = Mode.WAITING, None, None, ()
 
 
 @dataclass
@@ -129,17 +172,30 @@ class TableChanges:
         self._options = options
 
     def take(
-        self, table: TableState, items: Sequence[Changes | Mark], *, is_whole: bool = True
+        self,
+        table: TableState,
+        items: Sequence[Changes | Mark],
+        now: Fingerprint | None,
+        end: LogPlace,
+        *,
+        is_whole: bool = True,
     ) -> TableOutcome:
         """Land or stage a table's changes, and move its mode on. Raises what the store raises.
 
         Args:
             table: the table; its mode is another one afterwards, where that changes.
             items: its changes, and first marks of its loads.
+            now: the table in the catalogue, as it was read behind the changes; None for a table
+                that is gone.
+            end: the place up to which the log has come.
             is_whole: whether a transaction ends behind them; otherwise they are staged.
         """
         outcome = TableOutcome()
-        for item in items:
+        if table.mode is not Mode.WAITING:
+            changes = (item for item in items if isinstance(item, Changes))
+            first = next((one.first for one in changes), end)
+            self._compare(table, now, first, outcome)
+        for item in items if not outcome.has_ended else ():
             if isinstance(item, Mark):
                 self._begin_load(table, item, outcome)
             elif table.mode is Mode.LOADING:
@@ -153,7 +209,7 @@ class TableChanges:
         elif table.mode is Mode.LANDING:
             self._stage_large(table, outcome)
         if outcome.has_ended:
-            table.mode, table.load, table.sent = Mode.WAITING, None, None
+            table.wait()
         return outcome
 
     def land_staged(self, table: TableState, pieces: Iterable[PlacedRows]) -> TableOutcome:
@@ -172,23 +228,57 @@ class TableChanges:
                 break
         self._land(table, outcome)
         if outcome.has_ended:
-            table.mode, table.load, table.sent = Mode.WAITING, None, None
+            table.wait()
         return outcome
+
+    def _compare(
+        self, table: TableState, now: Fingerprint | None, at: LogPlace, outcome: TableOutcome
+    ) -> None:
+        """Accept the table as it is now, or let it be loaded again."""
+        try:
+            self._ask_progress(table)
+            why = "it was dropped, or is no table any more" if now is None else None
+            if now is not None and now != table.accepted:
+                assert table.accepted is not None
+                why = stale_rows(parsed(table.accepted), parsed(now), self._ever(table))
+        except _REFUSALS as error:
+            _refuse(table.path, at, error, outcome)
+            return
+        if why is not None:
+            outcome.anew = at, why
+        elif now is not None:
+            table.accept(now)
+
+    def _ever(self, table: TableState) -> frozenset[str]:
+        """Return the folded names of all columns that the table's files ever had."""
+        if table.mode is Mode.LOADING:
+            return frozenset()  # all rows are read
+        found = self._files.progress(table.path)
+        columns = () if found is None else found[1].columns
+        return frozenset(fold_case(column.name) for column in columns)
 
     def _begin_load(self, table: TableState, mark: Mark, outcome: TableOutcome) -> None:
         if table.load is None or table.mode is Mode.LOADING:
             return
         if table.mode is Mode.LANDING:
             self._land(table, outcome)
-        table.mode = Mode.LOADING
+        begun_with = self._loads.fingerprint(table.load)
+        if begun_with is None:
+            return  # given up meanwhile
+        table.mode, table.known = Mode.LOADING, (begun_with,)
         outcome.begun = (table.load, mark.place)
 
     def _stage(self, table: TableState, changes: Changes, outcome: TableOutcome) -> None:
         """Keep changes of a table whose rows are being read."""
         assert table.load is not None
-        shape = changes.relation.shape
+        shape = changes.shape
         if isinstance(shape, StopReason):
-            outcome.stop = changes.first, shape
+            _refuse_shape(table, changes, shape, outcome)
+            return
+        assert shape is not None
+        why = strange_rows(changes.relation, list(map(parsed, table.known)))
+        if why is not None:
+            outcome.anew = changes.first, why
         elif not self._loads.fits(table.load, shape):
             outcome.anew = changes.first, "its definition changed while its rows were read"
         else:
@@ -198,15 +288,16 @@ class TableChanges:
 
     def _read(self, table: TableState, changes: Changes, outcome: TableOutcome) -> None:
         """Read changes that are to land; those that landed before a restart are left out."""
-        shape = changes.relation.shape
+        shape = changes.shape
         try:
-            self._ask_progress(table)
             if changes.last <= table.landed:
                 return
             if isinstance(shape, StopReason):
-                outcome.stop = changes.first, shape
+                _refuse_shape(table, changes, shape, outcome)
                 return
-            why = self._changed(table, changes.relation, shape)
+            assert shape is not None
+            why = strange_rows(changes.relation, list(map(parsed, table.known)))
+            why = why or self._changed(table, shape)
             if why is not None:
                 outcome.anew = changes.first, why
                 return
@@ -233,29 +324,30 @@ class TableChanges:
 
     def _ask_progress(self, table: TableState) -> None:
         """Find out once how far a table has landed. Raises FolderReplaced where nothing has."""
-        if table.sent is not None:
+        if table.mode is Mode.LOADING or table.sent is not None:
             return
         found = self._files.progress(table.path)
         if found is None:
             raise FolderReplaced("its folder was deleted, and with it what landed before")
         table.sent, table.landed = found[0].columns, found[0].place
+        if not table.known:
+            table.accept(found[0].fingerprint)
 
-    def _changed(
-        self, table: TableState, relation: ResolvedRelation, shape: TableShape
-    ) -> str | None:
+    def _changed(self, table: TableState, shape: TableShape) -> str | None:
         """Return why the table has to be loaded again before changes of this shape land."""
         folder = self._files.opened(table.path)
         if not folder.has_keys(shape.keys):
             was = list(folder.metadata.key_columns)
             return f"its key was {was} and is {list(shape.keys)} now"
-        if relation.has_new_types:
-            return "a column of a type came that no table of the stream had before"
         now = sent_columns(shape)
         if table.sent is None or table.sent == now:
             return None
-        found = self._files.progress(table.path)
-        ever = TableSchema() if found is None else found[1]
-        return changed_rows(table.sent, now, relation.filled, ever)
+        types = {fold_case(column.name): column.delta for column in table.sent}
+        for column in now:
+            before = types.get(fold_case(column.name), column.delta)
+            if before != column.delta and not _are_decimals(before, column.delta):
+                return f"column {column.name!r} has another type than before"
+        return None
 
     def _taken(self, table: TableState, rows: PlacedRows, outcome: TableOutcome) -> PlacedRows:
         """Return the rows before the first that the zone's mirror does not take."""
@@ -308,12 +400,28 @@ class TableChanges:
         if not pieces:
             return
         try:
-            outcome.rows += self._files.land(table.path, pieces)
+            assert table.accepted is not None
+            outcome.rows += self._files.land(table.path, pieces, table.accepted)
         except _REFUSALS as error:
             _refuse(table.path, pieces[0].first, error, outcome)
 
 
 _REFUSALS = (FolderReplaced, OtherPublisher, PublishRefused)
+
+
+def _refuse_shape(
+    table: TableState, changes: Changes, shape: StopReason, outcome: TableOutcome
+) -> None:
+    """Let a table stop whose rows cannot be read, or be loaded again if the rows are older.
+
+    Rows of an earlier definition may have a type that the catalogue does not have any more. A load
+    has the rows of today's definition, and stops the table where those cannot be read either.
+    """
+    assert table.accepted is not None
+    if strange_rows(changes.relation, [parsed(table.accepted)]) is None:
+        outcome.stop = changes.first, shape
+    else:
+        outcome.anew = changes.first, f"rows of an earlier definition came: {shape.detail}"
 
 
 def _refuse(path: TablePath, at: LogPlace, error: Exception, outcome: TableOutcome) -> None:
@@ -327,13 +435,19 @@ def _refuse(path: TablePath, at: LogPlace, error: Exception, outcome: TableOutco
     outcome.anew = None
 
 
+def _are_decimals(*types: ColumnType) -> bool:
+    """Return whether these are decimals, of which `stale_rows` lets only the digits grow."""
+    return all(one.startswith("decimal") for one in types)
+
+
 def stopped_anew(path: TablePath, why: str) -> StopReason:
     """Return what the document says of a table that is loaded again by itself."""
-    return StopReason(
-        StopCode.RESNAPSHOT_NEEDED,
-        f"{path}: {why}",
-        "Its rows are read again by itself; until they have landed the table stays as it is.",
-    )
+    return StopReason(StopCode.RESNAPSHOT_NEEDED, f"{path}: {why}", _BY_ITSELF)
+
+
+def is_by_itself(stop: StopReason) -> bool:
+    """Return whether a table that has stopped so is loaded again without anybody asking."""
+    return stop.remedy == _BY_ITSELF
 
 
 def _before_unavailable(path: TablePath, rows: PlacedRows, outcome: TableOutcome) -> PlacedRows:

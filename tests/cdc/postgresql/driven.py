@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -21,8 +21,9 @@ from openmirror.cdc.stream_zone import StreamZone
 from openmirror.errors import NotThere, WrongRequest
 from openmirror.ports import FileStore
 from openmirror.protocol.names import METADATA_FILE, TablePath
-from openmirror.protocol.rows import EXTENSIONS
+from openmirror.protocol.rows import EXTENSIONS, NoRowToUpdate
 from openmirror.protocol.streams import StopCode, StreamDocument
+from openmirror.publishing.read_footers import read_footer
 from openmirror.table.layout import StorePath, join
 from openmirror.wiring.cdc import want_load
 from tests.cdc.postgresql.selected import Selected, canonical_rows, differences
@@ -94,6 +95,10 @@ class DrivenStream:
             want_load(self._zone(self.store), self.settings.stream, path)
         return bool(paths)
 
+    def want_load(self, path: TablePath) -> None:
+        """Ask for a load of a table, as `cdc resnapshot` does."""
+        want_load(self._zone(self.store), self.settings.stream, path)
+
     @property
     def document(self) -> StreamDocument:
         """The stream's document."""
@@ -116,8 +121,29 @@ class DrivenStream:
         except WrongRequest:  # no folder can have such a name
             return 0
 
-    def problems(self, path: TablePath, selected: Selected) -> list[str]:
-        """Compare what landed with a table's rows: keys, types, and each value."""
+    def newest_load(self, path: TablePath) -> str | None:
+        """Return the number of the load that a table's newest file goes on from.
+
+        None for a table that no load has landed in.
+        """
+        try:
+            newest = max(numbers(self.store, self.folder(path)), default=None)
+        except WrongRequest:  # no folder can have such a name
+            return None
+        if newest is None:
+            return None
+        footer = read_footer(self.store, join(self.folder(path), f"{newest:020d}.parquet"))
+        assert footer is not None
+        assert footer.published is not None
+        return str(footer.published.streams[self.settings.stream]["load"])
+
+    def problems(
+        self, path: TablePath, selected: Selected, gone: Collection[str] = ()
+    ) -> list[str]:
+        """Compare what landed with a table's rows: keys, types, and each value.
+
+        Columns that are `gone` from the table may stay in Delta.
+        """
         folder = self.folder(path)
         try:
             metadata = json.loads(self.store.read(join(folder, METADATA_FILE)).data)
@@ -126,7 +152,10 @@ class DrivenStream:
         found = []
         if set(metadata["keyColumns"]) != set(selected.keys):
             found.append(f"keys {metadata['keyColumns']}, not {selected.keys}")
-        there = mirrored(self.store, selected.keys, folder).bag
+        try:
+            there = mirrored(self.store, selected.keys, folder).bag
+        except NoRowToUpdate as error:
+            return [*found, f"no mirror can read its files: {error}"]
         found += differences(selected.rows, canonical_rows(selected.columns, there))
         types = self._types(folder)
         empty = {
@@ -139,7 +168,8 @@ class DrivenStream:
             # A column that was added, and no row has a value of, has not landed yet.
             if landed != column.arrow and not (landed is None and column.name in empty):
                 found.append(f"column {column.name} is {landed}, not {column.arrow}")
-        extra = types.keys() - {column.name.lower() for column in selected.columns}
+        known = {name.lower() for name in (*gone, *(c.name for c in selected.columns))}
+        extra = types.keys() - known
         return found + [f"column {name} is too many" for name in sorted(extra - {_MARKER})]
 
     def folder(self, path: TablePath) -> StorePath:

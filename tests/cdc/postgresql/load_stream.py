@@ -16,6 +16,7 @@ from psycopg import sql
 from openmirror.cdc.postgresql.catalogue import definitions_of, types_of
 from openmirror.cdc.postgresql.changes import change_rows
 from openmirror.cdc.postgresql.connecting import opened
+from openmirror.cdc.postgresql.fingerprints import Fingerprint
 from openmirror.cdc.postgresql.load_events import (
     LoaderSettings,
     LoadEvent,
@@ -80,8 +81,7 @@ class LoadStream:
         self.events: list[LoadEvent] = []
         self.passes_marks = True
         """Whether marks are fed to the loader; otherwise they wait."""
-        self.held: list[tuple[str, LogPlace, frozenset[int]]] = []
-        self.unseen: set[int] = set()
+        self.held: list[tuple[str, LogPlace]] = []
         self._transaction: BeginMessage | None = None
         self._number = 0
         self.owner.execute(f"CREATE PUBLICATION {self.name}")
@@ -123,7 +123,11 @@ class LoadStream:
             types = types_of(reader, [column.type for column in definition.columns])
         shape = shape_of_definition(definition, types, as_text=frozenset(), without=frozenset())
         assert isinstance(shape, TableShape), shape
-        state = LoadState(number=uuid4().hex, definition=definition_facts(definition))
+        state = LoadState(
+            number=uuid4().hex,
+            definition=definition_facts(definition),
+            fingerprint=Fingerprint("{}"),
+        )
         load = WantedLoad(
             path=TablePath("public", name),
             definition=definition,
@@ -224,7 +228,6 @@ class LoadStream:
         message = parse_message(data, "UTF8")
         if isinstance(message, BeginMessage):
             self._transaction, self._number = message, 0
-            self.unseen.add(message.xid)
         elif kind == b"T":
             for oid in message.relations:  # type: ignore[union-attr]
                 self._put(oid, b"T")
@@ -243,9 +246,9 @@ class LoadStream:
         place = LogPlace(self._transaction.final, self._number)
         for table in self.tables.values():
             self._stage(table)
-            if table.path in self.loader.first_of(mark):
+            if table.load.definition.oid in self.loader.first_of(mark):
                 table.is_loading = True
-        came = mark, place, frozenset(self.unseen)
+        came = mark, place
         if self.passes_marks:
             self.loader.mark_came(*came)
         else:

@@ -7,13 +7,26 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
-from openmirror.cdc.postgresql import batches, catalogue, copying, loading, partial_rows, stream
+from openmirror.cdc.postgresql import (
+    batches,
+    copying,
+    fingerprints,
+    gate,
+    loading,
+    partial_rows,
+    readings,
+    tables,
+)
 
 VARIABLE = "OPENMIRROR_WITHOUT_PRECAUTION"
 _emit = loading.Loader._emit
 _relation = batches.Assembler._relation
+_parsed = fingerprints.parsed
+_CASES = "test_cases.py::test_each_table_is_exact_or_stops_alone"
+_DDL = "test_ddl.py"
 
 
 def _counted_at_once(loader: Any) -> None:
@@ -30,9 +43,24 @@ def _first_relation_only(assembler: Any, oid: bytes, message: Any) -> None:
         _relation(assembler, oid, message)
 
 
-def _all_visible(visibility: Any, snapshot: object) -> None:
-    visibility.waiting.clear()
-    visibility.complete = visibility.end
+def _one_reading(gate: Any, transactions: object, tables: Any) -> Any:
+    return readings.read_catalogue(gate._connection, gate._settings.slot, tables)
+
+
+def _without_written(document: Any) -> Any:
+    found = _parsed(document)
+    columns = {number: one._replace(written=0) for number, one in found.columns.items()}
+    return replace(found, columns=columns)
+
+
+def _without_label_xmin(document: Any) -> Any:
+    found = _parsed(document)
+    return replace(found, texts={part: fact.split(" ")[0] for part, fact in found.texts.items()})
+
+
+def _without_publication_xmin(document: Any) -> Any:
+    found = _parsed(document)
+    return replace(found, sent=tuple(found.sent[:1]))
 
 
 PRECAUTIONS: dict[str, tuple[Any, str, Any, str]] = {
@@ -42,11 +70,11 @@ PRECAUTIONS: dict[str, tuple[Any, str, Any, str]] = {
         lambda connection, oids: frozenset(),
         "test_loading.py::test_a_transaction_that_wrote_before_the_publication_is_waited_for",
     ),
-    "what came before the mark is visible": (
-        catalogue.Snapshot,
-        "sees",
-        lambda snapshot, xid: True,
-        "test_loading.py::test_rows_wait_until_every_transaction_before_the_mark_is_visible",
+    "changes are visible before they land": (
+        gate.CatalogueGate,
+        "read",
+        _one_reading,
+        "test_stream.py::test_nothing_lands_before_it_is_visible",
     ),
     "a mark after the COPY": (
         loading.Loader,
@@ -60,17 +88,27 @@ PRECAUTIONS: dict[str, tuple[Any, str, Any, str]] = {
         lambda connection, expected: connection._storage(expected.oid),
         "test_loading.py::test_another_definition_gives_up_the_load",
     ),
-    "acknowledging only what is visible": (
-        stream.Visibility,
-        "see",
-        _all_visible,
-        "test_stream.py::test_nothing_is_acknowledged_before_it_has_landed_and_is_visible",
+    "fingerprints are compared": (
+        tables,
+        "stale_rows",
+        lambda before, now, ever: None,
+        _CASES,
     ),
+    "who wrote a column's row of the catalogue": (tables, "parsed", _without_written, _CASES),
+    "who wrote an enum's label": (tables, "parsed", _without_label_xmin, _DDL),
+    "who wrote the publication": (tables, "parsed", _without_publication_xmin, _DDL),
+    "tables that come and go are followed": (
+        gate.CatalogueGate,
+        "must_rearrange",
+        lambda catalogue_gate: False,
+        _DDL,
+    ),
+    "rows are of a known definition": (tables, "strange_rows", lambda relation, known: None, _DDL),
     "rows are read by the Relation before them": (
         batches.Assembler,
         "_relation",
         _first_relation_only,
-        "test_cases.py::test_each_table_is_exact_or_stops_alone",
+        _CASES,
     ),
     "a key is read once more": (
         partial_rows._Walk,

@@ -39,7 +39,7 @@ _REFUSED = (
     errors.ProgramLimitExceeded,  # a key that is too long for its index
 )
 _INSTANTS = ("0001-01-01 00:00", "1582-10-10 12:34:56.789", "1969-12-31 23:59:59.999999")
-_TYPES = """
+TYPE_STATEMENTS = """
 CREATE TYPE mood AS ENUM ('sad', 'with, comma', '', '"');
 CREATE TYPE pair AS (a int, b text);
 CREATE DOMAIN posint AS int CHECK (value > 0);
@@ -194,7 +194,7 @@ class RandomTables:
     def begin(self) -> None:
         """Make types and tables, with some rows."""
         self._prepare_connection(create=True)
-        for statement in filter(str.strip, _TYPES.split(";\n")):
+        for statement in filter(str.strip, TYPE_STATEMENTS.split(";\n")):
             self.connection.execute(statement)  # type: ignore[call-overload]
         for _ in range(self.random.randint(2, 5)):
             self.tables.append(self._make_table())

@@ -39,6 +39,21 @@ class TextForm(Enum):
 
 
 @dataclass(frozen=True)
+class SourceTable:
+    """A table of the database: an ordinary, a partitioned or a foreign one."""
+
+    schema: str
+    name: str
+    root: str | None
+    """The partitioned table at the top, as `schema.table`, where the table is a partition."""
+
+    @property
+    def title(self) -> str:
+        """The table as `schema.table`."""
+        return f"{self.schema}.{self.name}"
+
+
+@dataclass(frozen=True)
 class SelectedColumn:
     """A column of a table."""
 
@@ -105,14 +120,31 @@ class Source:
         self._connection = connection
         self._types = _types(connection)
 
-    def tables(self, schema: str) -> list[str]:
-        """Return the names of a schema's tables."""
+    def tables(self, schema: str) -> list[SourceTable]:
+        """Return the tables of a schema, and of every schema named `schema__…`.
+
+        Views are not among them.
+        """
         found = self._connection.execute(
-            "SELECT relname::text FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace "
-            "WHERE nspname = %s AND relkind = 'r' ORDER BY 1",
-            (schema,),
+            """
+            SELECT n.nspname::text, c.relname::text, top.title
+            FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+            LEFT JOIN LATERAL (
+                SELECT m.nspname || '.' || r.relname AS title
+                FROM pg_class r JOIN pg_namespace m ON m.oid = r.relnamespace
+                WHERE c.relispartition AND r.oid = pg_partition_root(c.oid)
+            ) top ON true
+            WHERE (n.nspname = %s OR starts_with(n.nspname::text, %s))
+                AND c.relkind IN ('r', 'p', 'f')
+            ORDER BY 1, 2
+            """,
+            (schema, f"{schema}__"),
         ).fetchall()
-        return [name for (name,) in found]
+        return [SourceTable(*row) for row in found]
+
+    def columns(self, schema: str, table: str) -> frozenset[str]:
+        """Return the names of a table's columns."""
+        return frozenset(column.name for column in self._columns(schema, table, ()))
 
     def select(
         self,
@@ -122,7 +154,10 @@ class Source:
         without: Collection[str] = (),
         as_text: Collection[str] = (),
     ) -> Selected:
-        """Return a table's rows, without some columns, and with some as the server's own text."""
+        """Return a table's rows, without some columns, and with some as the server's own text.
+
+        Rows of tables that inherit from it are not among them: each of those is a table of its own.
+        """
         named = self._columns(schema, table, as_text)
         columns = tuple(column for column in named if column.name not in without)
         listed = sql.SQL(", ").join(column.expression for column in columns)

@@ -70,8 +70,6 @@ def test_a_table_is_defined_as_the_catalogue_has_it(
     assert columns["b"].number == 2
     assert not columns["b"].nullable
     assert [name for name, one in columns.items() if one.is_generated] == ["g"]
-    filled = [name for name, one in columns.items() if one.fills_old_rows]
-    assert filled == ["p", "g", "i", "late"]
 
 
 def test_a_key_that_does_not_keep_rows_apart_is_none(

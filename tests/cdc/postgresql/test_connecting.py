@@ -11,7 +11,7 @@ import pytest
 from psycopg import pq, sql
 from psycopg.pq.abc import PGconn
 
-from openmirror.cdc.postgresql.asking import ask_tables
+from openmirror.cdc.postgresql.asking import ask
 from openmirror.cdc.postgresql.connecting import (
     ServerAway,
     connected,
@@ -155,12 +155,12 @@ def test_names_are_read_in_every_encoding(
             owner.execute(b"CREATE TABLE public." + name + b" (id int PRIMARY KEY)")
         settings = StreamSettings(url=url, stream="other")
         with connected(url) as connection:
-            tables = ask_tables(connection)
+            facts = ask(connection, settings.slot)
             with connection.cursor().copy(NAMES) as copying:
                 copied = b"".join(copying)
-        assert [table.name for table in tables] == [read]
+        assert [table.name for table in facts.tables] == [read]
         assert copied.strip() == stored
-        chosen = choice(settings, tables)
+        chosen = choice(settings, facts)
         refused = "\udc81" in read or "\udce9" in read
         assert [bool(chosen.tables), bool(chosen.left_out)] == [not refused, refused]
         for one in chosen.left_out:

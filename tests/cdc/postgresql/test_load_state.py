@@ -14,6 +14,7 @@ from openmirror.cdc.postgresql.definitions import (
     ReplicaIdentity,
     TableDefinition,
 )
+from openmirror.cdc.postgresql.fingerprints import Fingerprint
 from openmirror.cdc.postgresql.load_state import (
     ChangePart,
     LoadState,
@@ -38,7 +39,7 @@ TABLE = TableDefinition(
     keys=("id",),
     key_index=16390,
 )
-NEW = LoadState(number="7", definition=definition_facts(TABLE))
+NEW = LoadState(number="7", definition=definition_facts(TABLE), fingerprint=Fingerprint("{}"))
 FIRST = RowPart(file="rows-1", after=None, through=(b"5", b"\xe9\xff"), rows=5)
 SECOND = RowPart(file="rows-2", after=FIRST.through, through=(b"9", b""), rows=4)
 
@@ -67,6 +68,7 @@ def test_a_state_is_read_as_it_was_written(state: LoadState) -> None:
 WRONG = [None, "x", -1, {}, [1], True]
 POSSIBLE = {
     "number": ["x"],
+    "fingerprint": ["x"],
     "definition": [{}],
     "firstMark": [None],
     "high": [None],

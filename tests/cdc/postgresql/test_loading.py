@@ -23,7 +23,7 @@ from openmirror.cdc.postgresql.load_events import (
 from openmirror.cdc.postgresql.load_steps import LoadUnderway
 from openmirror.cdc.postgresql.settings import DatabaseUrl
 from openmirror.protocol.streams import StopCode
-from standins.postgres import PostgresServer, connected, postgres_server
+from standins.postgres import connected, postgres_server
 from standins.postgres_versions import VERSIONS, programs_of
 from tests.cdc.postgresql.load_stream import PREFIX, LoadStream
 
@@ -176,47 +176,6 @@ def test_the_first_mark_can_wait_for_an_answer(make: Make) -> None:
     stream.loader.begin(stream.table("a").load.number)
     stream.until_ready("a")
     stream.check("a")
-
-
-@pytest.fixture
-def standbys(postgres: PostgresServer) -> Iterator[Callable[[str], None]]:
-    """Sets for which standbys commits wait."""
-
-    def set_to(names: str) -> None:
-        with postgres.connect() as owner:
-            owner.execute("SET synchronous_commit = local")
-            owner.execute(f"ALTER SYSTEM SET synchronous_standby_names = '{names}'")
-            owner.execute("SELECT pg_reload_conf()")
-            while owner.execute("SHOW synchronous_standby_names").fetchone() != (names,):
-                time.sleep(0.01)
-
-    yield set_to
-    set_to("")
-
-
-def test_rows_wait_until_every_transaction_before_the_mark_is_visible(
-    make: Make, standbys: Callable[[str], None]
-) -> None:
-    stream = make(asks_before_mark=True)
-    _table(stream, rows=10)
-    stream.begin("a")
-    stream.until(lambda: any(isinstance(event, WritersEnded) for event in stream.events))
-    stream.owner.execute("SET synchronous_commit = local")
-    standbys("nobody")
-    came = set(stream.unseen)
-    with connected(stream.url) as writer:
-        insert = "INSERT INTO a VALUES (11, 1, 'in the log, and not visible')"
-        thread = threading.Thread(target=writer.execute, args=(insert,))
-        thread.start()
-        stream.until(lambda: stream.unseen > came)
-        stream.loader.begin(stream.table("a").load.number)
-        stream.until(lambda: "not visible yet" in str(stream.events))
-        assert not stream.table("a").load.staged.state.is_begun
-        standbys("")
-        thread.join()
-    stream.until_ready("a")
-    stream.check("a")
-    assert len(stream.mirror("a")) == 11
 
 
 def test_a_range_counts_once_a_later_mark_has_come(make: Make) -> None:

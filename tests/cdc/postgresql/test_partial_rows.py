@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from openmirror.cdc.postgresql.fingerprints import Fingerprint
 from openmirror.cdc.postgresql.load_file import LoadFile, resolution_of
 from openmirror.cdc.postgresql.load_state import ChangePart, LoadState, RereadPart, RowPart
 from openmirror.cdc.postgresql.partial_rows import RowKey, resolved
@@ -101,7 +102,7 @@ class Loaded:
         self.pieces = StagedPieces(MemoryStore(Clock()), StorePath("load"))
         self.high = max(made.states[begins], default=None)
         texts = None if self.high is None else (str(self.high).encode(),)
-        state = LoadState(number="1", definition={})
+        state = LoadState(number="1", definition={}, fingerprint=Fingerprint("{}"))
         self.state = state.begun(LogPlace(Lsn(begins * 10 + 5), 1), texts, 0)
 
     def read_ranges(self, until: int) -> None:

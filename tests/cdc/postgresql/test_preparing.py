@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
 from dataclasses import replace
 
 import psycopg
 import pytest
 
 from openmirror.cdc.postgresql.connecting import DatabaseConnection, opened, replication_connection
-from openmirror.cdc.postgresql.preparing import bring_publication, prepare
+from openmirror.cdc.postgresql.preparing import bring_publication, check, prepare
 from openmirror.cdc.postgresql.publication import ask_publication
+from openmirror.cdc.postgresql.requirements import FindingLevel
 from openmirror.cdc.postgresql.settings import DatabaseUrl, StreamSettings
 from openmirror.errors import CannotStart, WrongRequest
 from standins.postgres import PASSWORD, PostgresServer, postgres_server
+from tests.cdc.postgresql.roles import as_reader
+from tests.cdc.postgresql.test_catalogue import transaction
 
 
 @pytest.fixture
@@ -35,17 +37,6 @@ def refusal(settings: StreamSettings) -> str:
 
 def titles(settings: StreamSettings) -> list[str]:
     return [table.title for table in prepare(settings).tables]
-
-
-@contextmanager
-def as_reader(
-    settings: StreamSettings, owner: psycopg.Connection, attributes: str
-) -> Iterator[StreamSettings]:
-    """The settings of a user of its own, with its attributes."""
-    name = f"reader_{settings.stream}"
-    owner.execute(f"CREATE ROLE {name} LOGIN PASSWORD 'reads' {attributes}")
-    yield replace(settings, url=replace(settings.url, user=name, password="reads"))
-    owner.execute(f"DROP OWNED BY {name}; DROP ROLE {name}")
 
 
 def test_tables_with_a_key_are_mirrored_and_others_are_named(
@@ -121,24 +112,22 @@ def test_a_user_who_may_not_replicate_is_named(
         assert f"ALTER ROLE {reader.url.user} REPLICATION" in refusal(reader)
 
 
-def test_a_user_who_may_not_read_or_publish_a_table_is_named(
+def test_a_user_who_may_not_read_or_publish_any_table_is_named(
     settings: StreamSettings, orders: psycopg.Connection
 ) -> None:
-    with as_reader(settings, orders, "REPLICATION") as reader:
+    with as_reader(settings, orders) as reader:
         user = reader.url.user
-        assert f"GRANT SELECT ON TABLE public.orders TO {user}" in refusal(reader)
+        why = refusal(reader)
+        assert "no table to mirror" in why
+        assert f"GRANT SELECT ON TABLE public.orders TO {user}" in why
         orders.execute(f"GRANT SELECT ON TABLE orders TO {user}")
         why = refusal(reader)
         assert f"CREATE PUBLICATION {settings.slot} FOR TABLE public.orders" in why
         orders.execute(f"CREATE PUBLICATION {settings.slot} FOR TABLE public.orders")
         assert titles(reader) == ["public.orders"]
-        orders.execute("CREATE TABLE more (id int PRIMARY KEY)")
-        orders.execute(f"GRANT SELECT ON TABLE more TO {user}")
-        why = refusal(reader)
-        assert f"ALTER PUBLICATION {settings.slot} SET TABLE public.more, public.orders" in why
 
 
-def test_a_reader_that_has_been_killed_is_waited_for(
+def test_a_reader_that_has_been_killed_is_waited_for_and_one_that_runs_is_not(
     settings: StreamSettings, orders: psycopg.Connection
 ) -> None:
     orders.execute("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", (settings.slot,))
@@ -149,6 +138,10 @@ def test_a_reader_that_has_been_killed_is_waited_for(
         f" (proto_version '1', publication_names '{settings.slot}')"
     )
     other.exec_(command.encode())
+    began = time.monotonic()
+    assert [table.title for table in prepare(settings, is_running=True).tables] == ["public.orders"]
+    assert FindingLevel.ERROR not in {one.level for one in check(settings)}
+    assert time.monotonic() - began < 5  # seconds; a reader that was killed is given 10
     threading.Timer(0.5, other.finish).start()
     assert titles(settings) == ["public.orders"]
 
@@ -179,12 +172,31 @@ def test_a_publication_has_every_table_that_is_mirrored_and_no_other(
     assert published(without, reader) == {"public.orders"}
 
 
+def test_a_table_of_which_a_part_was_published_is_published_whole(
+    settings: StreamSettings, orders: psycopg.Connection, reader: DatabaseConnection
+) -> None:
+    orders.execute("CREATE TABLE carts (id int PRIMARY KEY); CREATE TABLE log (line text)")
+    name = settings.slot
+    orders.execute(f"CREATE PUBLICATION {name} FOR TABLE orders WHERE (id > 3), carts (id), log")
+    prepared = prepare(settings)
+    of = {table.title: table.oid for table in prepared.facts.tables}
+    with transaction(settings, "LOCK TABLE orders, log IN SHARE UPDATE EXCLUSIVE MODE"):
+        done = bring_publication(reader, settings, prepared)
+    assert (done.tables, done.made_whole) == ({of["public.carts"]}, {of["public.carts"]})
+    assert done.refused.keys() == {of["public.orders"]}
+    assert done.still_there.keys() == {of["public.orders"], of["public.log"]}
+    assert all("holds a lock" in why for why in done.still_there.values())
+    done = bring_publication(reader, settings, prepare(settings))
+    assert (done.made_whole, done.refused, done.still_there) == ({of["public.orders"]}, {}, {})
+    assert published(settings, reader) == {"public.carts", "public.orders"}
+
+
 def test_somebody_elses_publication_is_taken_as_it_is(
     settings: StreamSettings, orders: psycopg.Connection
 ) -> None:
     orders.execute("CREATE TABLE other (id int PRIMARY KEY)")
     orders.execute(f"CREATE PUBLICATION {settings.slot} FOR TABLE orders, other")
-    with as_reader(settings, orders, "REPLICATION") as reader:
+    with as_reader(settings, orders) as reader:
         orders.execute(f"GRANT SELECT ON orders TO {reader.url.user}")
         wanted = replace(reader, tables=("public.orders",))
         prepared = prepare(wanted)

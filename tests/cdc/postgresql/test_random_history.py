@@ -89,7 +89,7 @@ def _all_problems(stream: DrivenStream, connection: psycopg.Connection) -> list[
     found = [f"{name}: {reason}" for name, reason in reasons.items()]
     # Nothing here makes that necessary: the slot stands where the stream has acknowledged.
     found += [note for note in stream.notes if "begins anew" in note]
-    for table in source.tables(SCHEMA):
+    for table in (one.name for one in source.tables(SCHEMA)):
         selected = source.select(SCHEMA, table)
         if selected.rows or stream.landed_files(TablePath(SCHEMA, table)):
             problems = stream.problems(TablePath(SCHEMA, table), selected)

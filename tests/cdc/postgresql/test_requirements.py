@@ -10,8 +10,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from openmirror.cdc.postgresql.asking import DatabaseFacts, ask
-from openmirror.cdc.postgresql.connecting import DatabaseConnection
-from openmirror.cdc.postgresql.preparing import check, prepare
+from openmirror.cdc.postgresql.connecting import DatabaseConnection, opened
+from openmirror.cdc.postgresql.preparing import bring_publication, check, prepare
 from openmirror.cdc.postgresql.requirements import (
     Choice,
     FindingLevel,
@@ -24,6 +24,7 @@ from openmirror.cdc.postgresql.standbys import is_synchronous_standby
 from openmirror.cli.app import app
 from openmirror.errors import CannotStart
 from standins.postgres import PASSWORD, PostgresServer, connected
+from tests.cdc.postgresql.roles import as_reader
 
 
 @pytest.fixture
@@ -55,31 +56,13 @@ def test_a_database_that_has_everything_has_no_finding_but_what_it_costs(
     assert "max_slot_wal_keep_size = -1" in note.what
 
 
-ERRORS: dict[str, tuple[str, str]] = {
-    "leaves out rows or columns of public.orders": (
-        "CREATE PUBLICATION {slot} FOR TABLE orders (id)",
-        "ALTER PUBLICATION",
-    ),
-    "leaves out rows or columns of public.orders ": (
-        "CREATE PUBLICATION {slot} FOR TABLE orders WHERE (id > 3)",
-        "ALTER PUBLICATION",
-    ),
-    "writes by test_decoding, and pgoutput is read": (
-        "SELECT pg_create_logical_replication_slot('{slot}', 'test_decoding')",
-        "SELECT pg_drop_replication_slot",
-    ),
-}
-
-
-@pytest.mark.parametrize("what", ERRORS)
-def test_a_requirement_that_is_not_met_is_found_until_its_statement_is_run(
-    settings: StreamSettings, orders: psycopg.Connection, what: str
+def test_a_slot_of_another_plugin_is_found_until_it_is_dropped(
+    settings: StreamSettings, orders: psycopg.Connection
 ) -> None:
-    statement, remedy = ERRORS[what]
-    run(orders, statement.format(slot=settings.slot))
+    run(orders, f"SELECT pg_create_logical_replication_slot('{settings.slot}', 'test_decoding')")
     (found,) = of_level(settings, FindingLevel.ERROR)
-    assert what.strip() in found.what
-    assert found.remedy.startswith(remedy)
+    assert "writes by test_decoding, and pgoutput is read" in found.what
+    assert found.remedy.startswith("SELECT pg_drop_replication_slot")
     with pytest.raises(CannotStart) as caught:
         prepare(settings)
     assert found.what in str(caught.value)
@@ -90,33 +73,81 @@ def test_a_requirement_that_is_not_met_is_found_until_its_statement_is_run(
 def test_all_findings_are_found_at_once(
     settings: StreamSettings, orders: psycopg.Connection
 ) -> None:
-    user = f"Reader {settings.stream}"
-    run(orders, f"CREATE ROLE \"{user}\" LOGIN PASSWORD 'reads'")
-    reader = replace(settings, url=replace(settings.url, user=user, password="reads"))
-    found = of_level(reader, FindingLevel.ERROR)
-    assert [one.remedy.partition(" ")[0] for one in found] == ["ALTER", "GRANT", "Let"]
-    assert found[0].remedy == f'ALTER ROLE "{user}" REPLICATION'
-    run(orders, found[0].remedy, found[1].remedy.partition(", and GRANT")[0])
-    run(orders, found[2].remedy.partition(": ")[2])
-    assert of_level(reader, FindingLevel.ERROR) == []
-    run(orders, f'DROP PUBLICATION {settings.slot}; DROP OWNED BY "{user}"; DROP ROLE "{user}"')
+    with as_reader(settings, orders, "", "Reader") as reader:
+        found = of_level(reader, FindingLevel.ERROR)
+        assert [one.remedy.partition(" ")[0] for one in found] == ["ALTER", "", "Let"]
+        assert found[0].remedy == f'ALTER ROLE "{reader.url.user}" REPLICATION'
+        assert "no table to mirror" in found[1].what
+        run(orders, found[0].remedy, left_out(reader)["public.orders"].remedy)
+        run(orders, found[2].remedy.partition(": ")[2])
+        assert of_level(reader, FindingLevel.ERROR) == []
+        assert left_out(reader) == {}
+
+
+def test_a_table_that_lacks_a_right_is_left_out_until_its_statements_are_run(
+    settings: StreamSettings, orders: psycopg.Connection
+) -> None:
+    run(orders, 'CREATE SCHEMA "Far.off"; CREATE TABLE "Far.off"."T" (id int PRIMARY KEY)')
+    run(orders, f"CREATE PUBLICATION {settings.slot} FOR TABLE orders")
+    with as_reader(settings, orders) as reader:
+        run(orders, f"GRANT SELECT ON orders TO {reader.url.user}")
+        assert [table.title for table in prepare(reader).tables] == ["public.orders"]
+        (found,) = left_out(reader).values()
+        assert "may not read it, and the publication" in found.what
+        for statement in found.remedy.split(". "):
+            run(orders, statement.partition(": ")[2] or statement)
+        assert left_out(reader) == {}
+        assert len(prepare(reader).tables) == 2
+
+
+@pytest.mark.parametrize("part", ["(id)", "WHERE (id > 3)"])
+def test_a_table_of_which_a_publication_sends_a_part_is_left_out_or_mended(
+    settings: StreamSettings, orders: psycopg.Connection, part: str
+) -> None:
+    run(orders, "CREATE TABLE carts (id int PRIMARY KEY)")
+    run(orders, f"CREATE PUBLICATION {settings.slot} FOR TABLE carts, orders {part}")
+    # We mend it ourselves.
+    assert of_level(settings, FindingLevel.ERROR) == []
+    assert left_out(settings) == {}
+    with as_reader(settings, orders) as reader:
+        run(orders, f"GRANT SELECT ON orders, carts TO {reader.url.user}")
+        assert [table.title for table in prepare(reader).tables] == ["public.carts"]
+        (found,) = left_out(reader).values()
+        assert "leaves out rows or columns of it" in found.what
+        run(orders, found.remedy.partition(": ")[2])
+        assert left_out(reader) == {}
+
+
+def test_a_table_of_somebody_else_is_left_out_of_a_publication_that_is_ours(
+    settings: StreamSettings, orders: psycopg.Connection
+) -> None:
+    with as_reader(settings, orders) as reader:
+        user = reader.url.user
+        run(orders, f"CREATE TABLE own (id int PRIMARY KEY); ALTER TABLE own OWNER TO {user}")
+        run(orders, f"GRANT SELECT ON orders TO {user}")
+        (found,) = of_level(reader, FindingLevel.ERROR)
+        assert "may not publish these tables" in found.what
+        run(orders, f"GRANT CREATE ON DATABASE {settings.url.database} TO {user}")
+        prepared = prepare(reader)
+        assert [table.title for table in prepared.tables] == ["public.own"]
+        with opened(reader.url, reader.slot) as connection:
+            bring_publication(connection, reader, prepared)
+        run(orders, left_out(reader)["public.orders"].remedy.partition(": ")[2])
+        assert len(prepare(reader).tables) == 2
 
 
 def test_a_publication_of_somebody_else_must_send_every_change(
     settings: StreamSettings, orders: psycopg.Connection
 ) -> None:
-    user = f"reader_{settings.stream}"
-    run(orders, f"CREATE ROLE {user} LOGIN REPLICATION PASSWORD 'reads'")
-    run(orders, f"GRANT SELECT ON orders TO {user}")
     run(orders, f"CREATE PUBLICATION {settings.slot} FOR TABLE orders WITH (publish = 'insert')")
     # We could change it ourselves.
     assert of_level(settings, FindingLevel.ERROR) == []
-    reader = replace(settings, url=replace(settings.url, user=user, password="reads"))
-    (found,) = of_level(reader, FindingLevel.ERROR)
-    assert "does not send every change" in found.what
-    run(orders, found.remedy.partition(": ")[2])
-    assert of_level(reader, FindingLevel.ERROR) == []
-    run(orders, f"DROP OWNED BY {user}; DROP ROLE {user}")
+    with as_reader(settings, orders) as reader:
+        run(orders, f"GRANT SELECT ON orders TO {reader.url.user}")
+        (found,) = of_level(reader, FindingLevel.ERROR)
+        assert "does not send every change" in found.what
+        run(orders, found.remedy.partition(": ")[2])
+        assert of_level(reader, FindingLevel.ERROR) == []
 
 
 # --- Tables ---------------------------------------------------------------------------------------
@@ -210,10 +241,10 @@ def test_of_names_that_differ_by_case_a_stream_keeps_the_one_it_has(
     settings: StreamSettings, orders: psycopg.Connection, reader: DatabaseConnection
 ) -> None:
     run(orders, 'CREATE TABLE same (id int PRIMARY KEY); CREATE TABLE "Same" (id int PRIMARY KEY)')
-    tables = ask(reader, settings.slot).tables
-    oids = {table.title: table.oid for table in tables}
+    facts = ask(reader, settings.slot)
+    oids = {table.title: table.oid for table in facts.tables}
     for kept, other in (("public.same", "public.Same"), ("public.Same", "public.same")):
-        chosen = choice(settings, tables, {oids[kept]})
+        chosen = choice(settings, facts, {oids[kept]})
         assert kept in [table.title for table in chosen.tables]
         assert [one.table for one in chosen.left_out] == [other]
 
@@ -245,6 +276,30 @@ def test_of_a_parent_only_its_own_rows_are_mirrored(
     assert len(prepare(settings).tables) == 2
 
 
+def test_children_that_cannot_be_mirrored_are_found_and_not_published_with_their_parent(
+    settings: StreamSettings, orders: psycopg.Connection, reader: DatabaseConnection
+) -> None:
+    run(
+        orders,
+        "CREATE TABLE keyless () INHERITS (orders); INSERT INTO keyless VALUES (1)",
+        "CREATE UNLOGGED TABLE brief (PRIMARY KEY (id)) INHERITS (orders)",
+    )
+    assert left_out(settings).keys() == {"public.keyless", "public.brief"}
+    bring_publication(reader, settings, prepare(settings))
+    run(orders, "UPDATE orders SET text = 'new'")
+    run(orders, "DROP TABLE brief", f"DROP PUBLICATION {settings.slot}")
+    # Without ONLY, a publication gets the children too.
+    run(orders, f"CREATE PUBLICATION {settings.slot} FOR TABLE orders")
+    with as_reader(settings, orders) as user:
+        run(orders, f"GRANT SELECT ON orders, keyless TO {user.url.user}")
+        harm, _ = of_level(user, FindingLevel.WARNING)
+    assert harm.what.endswith("must not have: public.keyless")
+    assert left_out(settings).keys() == {"public.keyless"}  # taken out by its owner
+    with pytest.raises(psycopg.Error, match="replica identity"):
+        run(orders, "UPDATE orders SET text = 'newer'")
+    run(orders, harm.remedy.partition(": ")[2], "UPDATE orders SET text = 'newer'")
+
+
 def test_columns_that_are_not_mirrored_are_named(
     settings: StreamSettings, orders: psycopg.Connection
 ) -> None:
@@ -264,17 +319,16 @@ def test_columns_that_are_not_mirrored_are_named(
 def test_row_level_security_that_hides_rows_is_found(
     settings: StreamSettings, orders: psycopg.Connection
 ) -> None:
-    user = f"reader_{settings.stream}"
-    run(orders, f"CREATE ROLE {user} LOGIN REPLICATION PASSWORD 'reads'")
-    run(orders, f"GRANT SELECT ON orders TO {user}; ALTER TABLE orders ENABLE ROW LEVEL SECURITY")
+    run(orders, "ALTER TABLE orders ENABLE ROW LEVEL SECURITY")
     run(orders, f"CREATE PUBLICATION {settings.slot} FOR TABLE orders")
     assert of_level(settings, FindingLevel.WARNING) == []
-    reader = replace(settings, url=replace(settings.url, user=user, password="reads"))
-    (found,) = of_level(reader, FindingLevel.WARNING)
-    assert "public.orders" in found.what
-    run(orders, found.remedy)
-    assert of_level(reader, FindingLevel.WARNING) == []
-    run(orders, f"DROP OWNED BY {user}; DROP ROLE {user}")
+    with as_reader(settings, orders) as reader:
+        run(orders, f"GRANT SELECT ON orders TO {reader.url.user}")
+        (found,) = of_level(reader, FindingLevel.WARNING)
+        assert "row-level security" in found.what
+        assert "public.orders" in found.what
+        run(orders, found.remedy)
+        assert of_level(reader, FindingLevel.WARNING) == []
 
 
 def test_a_pattern_that_no_table_has_is_an_error(
@@ -294,7 +348,9 @@ def test_a_publication_of_all_tables_is_warned_of_where_it_harms(
     assert of_level(settings, FindingLevel.WARNING) == []
     run(orders, "CREATE TABLE log (line text)")
     harm, left = of_level(settings, FindingLevel.WARNING)
-    assert "refuses updates of those without a usable key: public.log" in harm.what
+    assert harm.what.startswith("the server refuses UPDATE and DELETE")
+    assert harm.what.endswith("must not have: public.log")
+    assert harm.remedy.startswith("DROP PUBLICATION")
     assert left.what.startswith("public.log is left out")
 
 
@@ -332,7 +388,7 @@ def of_server(
     facts = ask(reader, settings.slot)
     server = replace(facts.server, **changed)  # type: ignore[arg-type]
     found: DatabaseFacts = replace(facts, server=server)
-    chosen: Choice = choice(settings, found.tables)
+    chosen: Choice = choice(settings, found)
     every = findings(settings, found, chosen)
     return tuple(one for one in every if one.level is FindingLevel.ERROR)
 

@@ -205,6 +205,25 @@ def test_a_table_that_is_locked_keeps_no_other_out(
     assert publish(reader, settings.slot, [tables["a"]]) == {}
 
 
+def test_publishing_lets_no_transaction_of_the_source_end_by_a_deadlock(
+    settings: StreamSettings, reader: DatabaseConnection, tables: dict[str, int]
+) -> None:
+    name, both = settings.slot, [tables["a"], tables["B b"]]
+    make_publication(reader, name)
+    with as_owner(settings.url) as session:
+        session.execute("SET deadlock_timeout = '50ms'")
+        session.execute('BEGIN; LOCK TABLE "B b"')
+        publishing = threading.Thread(target=publish, args=(reader, name, both))
+        publishing.start()
+        time.sleep(0.2)
+        session.execute("LOCK TABLE a")
+        session.execute("COMMIT")
+        publishing.join()
+    found = ask_publication(reader, name)
+    assert found is not None
+    assert found.tables == set(both)
+
+
 def test_a_publication_that_leaves_changes_out_is_made_to_send_them(
     settings: StreamSettings, owner: psycopg.Connection, reader: DatabaseConnection
 ) -> None:

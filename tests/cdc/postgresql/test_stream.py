@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,11 +15,13 @@ from uuid import uuid4
 import psycopg
 import pytest
 
+from openmirror.cdc.postgresql.catalogue import Snapshot
+from openmirror.cdc.postgresql.gate import PublicationReplaced
 from openmirror.cdc.postgresql.loads import StreamLoads
-from openmirror.cdc.postgresql.places import Lsn
+from openmirror.cdc.postgresql.preparing import bring_publication
 from openmirror.cdc.postgresql.replication import LogEnded, ReplicationReader, ServerError
 from openmirror.cdc.postgresql.running import RunningStream
-from openmirror.cdc.postgresql.session import DatabaseStream, PublicationReplaced
+from openmirror.cdc.postgresql.session import DatabaseStream
 from openmirror.cdc.postgresql.settings import StreamSettings
 from openmirror.cdc.postgresql.stream import StreamLimits
 from openmirror.cdc.relay.document import document_path
@@ -35,6 +38,7 @@ from openmirror.stores.local.store import LocalStore
 from openmirror.table.layout import landing_zone
 from standins.postgres import PostgresServer, connected
 from tests.cdc.postgresql.driven import PATIENCE, DrivenStream, make_marks
+from tests.cdc.postgresql.test_catalogue import transaction
 from tests.publishing.zones import landed, mirrored
 from tests.zone import MIRROR
 
@@ -263,6 +267,46 @@ def test_a_table_that_is_made_again_under_its_name_is_loaded_anew(
     assert followed.orders() == {5: "new"}
 
 
+@pytest.mark.parametrize("part", ["WHERE (id > 1)", "(id)"])
+def test_a_table_of_which_a_part_was_published_is_loaded_again_whoever_dies_meanwhile(
+    followed: Follower, owner: psycopg.Connection, part: str
+) -> None:
+    name = followed.settings.slot
+    owner.execute(f"ALTER PUBLICATION {name} SET TABLE marks, orders {part}")
+    owner.execute("UPDATE orders SET id = 7 WHERE id = 2")
+    owner.execute("INSERT INTO orders VALUES (0, 'rice')")
+
+    def dies(*arguments: Any) -> None:
+        bring_publication(*arguments)
+        raise KeyboardInterrupt
+
+    if part == "(id)":
+        with (
+            mock.patch("openmirror.cdc.postgresql.opening.bring_publication", dies),
+            pytest.raises(KeyboardInterrupt),
+            followed.open(),
+        ):
+            pass
+    with followed.open():
+        followed.catch_up(owner)
+    assert followed.orders() == source(owner)
+    why = "new in the stream" if part == "(id)" else "left out rows or columns of it"
+    assert any(why in note for note in followed.notes), followed.notes
+
+
+def test_a_table_that_cannot_be_taken_out_of_the_publication_is_named(
+    followed: Follower, owner: psycopg.Connection
+) -> None:
+    without = replace(followed.settings, excluded=("public.orders",))
+    with (
+        transaction(followed.settings, "LOCK TABLE orders IN SHARE UPDATE EXCLUSIVE MODE"),
+        followed.open(without),
+    ):
+        followed.catch_up(owner)
+    words = "public.orders could not be taken out of the publication"
+    assert any(note.startswith(words) for note in followed.notes), followed.notes
+
+
 def test_a_stream_refuses_to_be_a_synchronous_standby(
     followed: Follower, postgres: PostgresServer, owner: psycopg.Connection
 ) -> None:
@@ -406,35 +450,43 @@ def _report(stream: Follower) -> RelayReport:
     return RelayReport.from_json(stream.store.read(report_path(ZONE, STREAM)).data)
 
 
-def test_nothing_is_acknowledged_before_it_has_landed_and_is_visible(
-    followed: Follower, owner: psycopg.Connection
-) -> None:
-    """A commit that others cannot see yet is sent, lands, and stays unacknowledged."""
-    hidden = owner.execute("SELECT pg_current_wal_lsn()").fetchone()
-    assert hidden is not None
-    acknowledged: list[Lsn] = []
-    real = ReplicationReader.acknowledge
+def test_nothing_lands_before_it_is_visible(followed: Follower, owner: psycopg.Connection) -> None:
+    """Under synchronous replication the server sends a commit before others can see it."""
+    real = Snapshot.sees
+    hidden = threading.Event()
+    hidden.set()
 
-    def watched(self: ReplicationReader, lsn: Lsn) -> None:
-        acknowledged.append(lsn)
-        real(self, lsn)
-
-    from openmirror.cdc.postgresql.catalogue import Snapshot
+    def sees(self: Snapshot, xid: int) -> bool:
+        return not hidden.is_set() and real(self, xid)
 
     with (
-        mock.patch.object(ReplicationReader, "acknowledge", watched),
-        mock.patch.object(Snapshot, "sees", return_value=False),
-        followed.open(),
+        mock.patch.object(Snapshot, "sees", sees),
+        mock.patch("openmirror.cdc.postgresql.gate._LONG", 0.2),
+        running(followed) as (thread, _, _),
     ):
         before = followed.document.complete_to
         owner.execute("INSERT INTO orders VALUES (3, 'rice')")
-        followed.turn_until(lambda: 3 in followed.orders())
+        until(lambda: any("not visible yet" in note for note in followed.notes), thread)
+        assert 3 not in followed.orders()
         assert followed.document.complete_to == before
-        assert all(lsn <= before for lsn in acknowledged)
+        hidden.clear()
+        until(lambda: 3 in followed.orders(), thread)
+    assert followed.orders() == source(owner)
+
+
+def test_a_stream_that_waits_for_a_commit_to_be_visible_can_be_stopped(
+    followed: Follower, owner: psycopg.Connection
+) -> None:
+    with (
+        mock.patch.object(Snapshot, "sees", return_value=False),
+        mock.patch("openmirror.cdc.postgresql.gate._LONG", 0.2),
+        running(followed) as (thread, _, _),
+    ):
+        owner.execute("INSERT INTO orders VALUES (3, 'rice')")
+        until(lambda: any("not visible yet" in note for note in followed.notes), thread)
     with followed.open():
         followed.catch_up(owner)
     assert followed.orders() == source(owner)
-    assert followed.document.complete_to > before
 
 
 def test_what_limits_hold_by_default() -> None:
