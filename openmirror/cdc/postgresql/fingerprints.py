@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
-from typing import NamedTuple, NewType
+from typing import NewType
 
 from openmirror.cdc.postgresql.definitions import Oid
 from openmirror.cdc.postgresql.pgoutput import Relation
@@ -26,8 +26,9 @@ _KEPT = 4096
 """Fingerprints that are kept parsed."""
 
 
-class ColumnPrint(NamedTuple):
-    """One column in a fingerprint, in the order of its array there."""
+@dataclass(frozen=True, kw_only=True)
+class ColumnPrint:
+    """One column in a fingerprint. Its fields stand in the order of the fingerprint's array."""
 
     number: int
     """`attnum`: stays when the column is renamed."""
@@ -77,7 +78,8 @@ class TablePrint:
 def parsed(fingerprint: Fingerprint) -> TablePrint:
     """Parse a fingerprint. Raises KeyError, TypeError or ValueError for any other text."""
     document = json.loads(fingerprint)
-    columns = [ColumnPrint(*column) for column in document["columns"]]
+    names = [field.name for field in fields(ColumnPrint)]
+    columns = [ColumnPrint(**dict(zip(names, c, strict=True))) for c in document["columns"]]
     return TablePrint(
         schema=document["schema"],
         name=document["name"],

@@ -25,8 +25,6 @@ from openmirror.cdc.postgresql.settings import StreamSettings
 from openmirror.cdc.postgresql.standbys import is_synchronous_standby
 from openmirror.errors import CannotStart, Unavailable
 
-_EVERY = 2.0
-"""Seconds between two readings of all tables."""
 _SHARE = 100.0
 """A reading of all tables is followed by so many times its own duration without one."""
 _WAITS = (0.0, 0.005, 0.02, 0.1, 0.2)
@@ -48,6 +46,7 @@ class CatalogueGate:
         settings: StreamSettings,
         publication: Oid,
         arrangement: str,
+        every: float,
         say: Callable[[str], None],
         should_stop: Callable[[], bool],
     ) -> None:
@@ -56,12 +55,14 @@ class CatalogueGate:
         settings: which stream this is.
         publication: the stream's publication; another one means that changes are missing.
         arrangement: the tables of the database when the stream was opened (`readings`).
+        every: seconds between two readings of all tables, at least.
         say: called with a sentence for people.
         should_stop: returns whether to wait no longer.
         """
         self._connection = connection
         self._settings = settings
         self._publication = publication
+        self._every = every
         self._arrangement = arrangement
         self._seen = arrangement
         self._seconds = 0.0
@@ -122,7 +123,7 @@ class CatalogueGate:
             raise PublicationReplaced(f"the publication {settings.slot} was dropped")
         self._seen = read_arrangement(self._connection, settings.slot)
         seconds = time.monotonic() - begun + self._seconds
-        self._next = time.monotonic() + max(_EVERY, seconds * _SHARE)
+        self._next = time.monotonic() + max(self._every, seconds * _SHARE)
         return self._seen != self._arrangement
 
     def rearranged(self, *, is_complete: bool) -> None:

@@ -52,7 +52,7 @@ class PreparedDatabase:
     """Whether our user may make or change the publication. Otherwise it is as it has to be."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PublishedTables:
     """The tables that a publication sends once it has been brought up to date."""
 
@@ -137,16 +137,18 @@ def bring_publication(
     if publication is None:
         oid = make_publication(connection, name)
         refused = publish(connection, name, wanted)
-        return PublishedTables(oid, wanted - refused.keys(), refused)
+        tables = wanted - refused.keys()
+        return PublishedTables(publication=oid, tables=tables, refused=refused)
     if not prepared.may_publish:
-        return PublishedTables(publication.oid, publication.whole & wanted)
+        tables = publication.whole & wanted
+        return PublishedTables(publication=publication.oid, tables=tables)
     sends_every_change = publication.is_whole or publish_every_change(connection, name)
     partial = publication.filtered & wanted
     still = unpublish(connection, name, (publication.named - wanted) | partial)
     refused = {oid: why for oid, why in still.items() if oid in wanted}
     refused |= publish(connection, name, wanted - publication.whole - still.keys())
     return PublishedTables(
-        publication.oid,
+        publication=publication.oid,
         tables=wanted - refused.keys(),
         refused=refused,
         made_whole=partial - refused.keys(),

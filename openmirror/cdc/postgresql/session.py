@@ -138,6 +138,7 @@ class DatabaseStream:
             settings,
             log.publication,
             arrangement if self._start.is_complete else "",
+            self._limits.reading_seconds,
             self._say,
             self._stopping.is_set,
         )

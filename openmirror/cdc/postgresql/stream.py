@@ -68,6 +68,8 @@ class StreamLimits:
     """A batch ends with the first transaction behind so many bytes of memory."""
     transaction_bytes: int = 48 << 20
     """A transaction of more bytes is staged in parts before it lands."""
+    reading_seconds: float = 2.0
+    """How long, at least, between two readings of all tables in the catalogue."""
     idle_seconds: float = 10.0
     """How long the document may stay behind while nothing lands."""
 

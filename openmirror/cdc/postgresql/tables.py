@@ -210,6 +210,7 @@ class TableChanges:
             self._stage_large(table, outcome)
         if outcome.has_ended:
             table.wait()
+            table.waited_with = now
         return outcome
 
     def land_staged(self, table: TableState, pieces: Iterable[PlacedRows]) -> TableOutcome:

@@ -44,7 +44,9 @@ class DrivenStream:
     wrapped: Callable[[FileStore], FileStore] = lambda store: store
     """What the stream gets as its store each time that it is opened."""
     stream: LogStream | None = None
-    limits: StreamLimits = field(default_factory=lambda: StreamLimits(trigger_seconds=0.1))
+    limits: StreamLimits = field(
+        default_factory=lambda: StreamLimits(trigger_seconds=0.1, reading_seconds=0.2)
+    )
     notes: list[str] = field(default_factory=list)
     """Messages of the stream, for people."""
 

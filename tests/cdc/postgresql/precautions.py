@@ -49,7 +49,7 @@ def _one_reading(gate: Any, transactions: object, tables: Any) -> Any:
 
 def _without_written(document: Any) -> Any:
     found = _parsed(document)
-    columns = {number: one._replace(written=0) for number, one in found.columns.items()}
+    columns = {number: replace(one, written=0) for number, one in found.columns.items()}
     return replace(found, columns=columns)
 
 

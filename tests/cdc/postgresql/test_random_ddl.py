@@ -67,7 +67,6 @@ def server() -> Iterator[PostgresServer]:
 
 @pytest.fixture(autouse=True)
 def _reads_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gate, "_EVERY", 0.1)
     monkeypatch.setattr(gate, "_SHARE", 0.0)
 
 

@@ -210,7 +210,7 @@ CASES = [
             (4, "f", 5, 7),
             (5, "h", 8, None),
         ],
-        section="5.8 13.4",
+        section="5.8",
     ),
     _case(
         "older-delete",
